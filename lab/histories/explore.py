@@ -20,29 +20,29 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from lab.histories.casts.gate_steps import LimitedStage
-from lab.histories.casts.lane_steps import NaiveStage, Stage
+from lab.histories.casts.gate_steps import GateSteps
+from lab.histories.casts.lane_steps import LaneSteps, NaiveSteps
 from lab.histories.casts.lanes import NAIVE_CASTS, SERVED_CASTS, SMALL_CASTS, THRESHOLD_CASTS
 from lab.histories.casts.limits import LIMITED_CASTS
-from lab.histories.casts.periods import PERIOD_CASTS, PeriodStage
-from lab.histories.casts.service_steps import ServedStage, ThresholdStage
-from lab.histories.stage.boards import Boards, Casts
+from lab.histories.casts.part import Casts, Part
+from lab.histories.casts.periods import PERIOD_CASTS, PeriodSteps
+from lab.histories.casts.service_steps import LateSteps, ThresholdSteps
 from lab.histories.stage.filing import filed_as
 from ledger.core.requests import Key
 from simulator.cells import Stamp
 from simulator.trace import Trace
 
-STAGES: tuple[tuple[Casts, type[Boards]], ...] = (
-    (SMALL_CASTS, Stage),
-    (LIMITED_CASTS, LimitedStage),
-    (SERVED_CASTS, ServedStage),
-    (THRESHOLD_CASTS, ThresholdStage),
-    (PERIOD_CASTS, PeriodStage),
+PARTS: tuple[tuple[Casts, type[Part]], ...] = (
+    (SMALL_CASTS, LaneSteps),
+    (LIMITED_CASTS, GateSteps),
+    (SERVED_CASTS, LateSteps),
+    (THRESHOLD_CASTS, ThresholdSteps),
+    (PERIOD_CASTS, PeriodSteps),
 )
-EXPLORED = {name: stage for casts, stage in STAGES for name in casts}
+EXPLORED = {name: part for casts, part in PARTS for name in casts}
 STEPS = {
     name: steps
-    for casts in (*(casts for casts, _ in STAGES), NAIVE_CASTS)
+    for casts in (*(casts for casts, _ in PARTS), NAIVE_CASTS)
     for name, steps in casts.items()
 }
 
@@ -66,15 +66,15 @@ def explore(name: str) -> Explored:
     orders: deque[tuple[int, ...]] = deque([()])
     while orders:
         order = orders.popleft()
-        stage, moves = _played(name, order)
-        state = _state(stage)
+        part, moves = _played(name, order)
+        state = _state(part)
         if state in states:
             continue
         states.add(state)
-        orders += [(*order, pick) for pick in range(moves) if len(order) < stage.steps_max]
-        why = stage.seen()
-        if not why and (stage.stops or not moves):
-            why = stage.judged()
+        orders += [(*order, pick) for pick in range(moves) if len(order) < part.steps_max]
+        why = part.seen()
+        if not why and (part.stops or not moves):
+            why = part.judged()
         wrong += [(order, each) for each in why[:1]]
     trace = Trace()
     if wrong:
@@ -84,26 +84,26 @@ def explore(name: str) -> Explored:
     return Explored(name.replace("_", " "), len(states), len(wrong), tuple(trace.lines))
 
 
-def _played(name: str, order: tuple[int, ...], log: Trace | None = None) -> tuple[Boards, int]:
-    """The stage after the steps of one order, and how many there are to go on with."""
-    stage = EXPLORED.get(name, NaiveStage)(order, log)
+def _played(name: str, order: tuple[int, ...], log: Trace | None = None) -> tuple[Part, int]:
+    """The part after the steps of one order, and how many there are to go on with."""
+    part = EXPLORED.get(name, NaiveSteps)(order, log)
     for step in STEPS[name]:
-        step(stage)
-    return stage, _interleave(stage)
+        step(part)
+    return part, _interleave(part)
 
 
-def _interleave(stage: Boards) -> int:
+def _interleave(part: Part) -> int:
     """The steps of one order, as far as it goes, and how many there are to go on with.
 
     Steps are those of the processes, of a transaction's items landing and of items arriving
     elsewhere.
     """
-    world = stage.world
+    world = part.world
     while True:
-        ready = [process for process in stage.processes if process.ready]
+        ready = [process for process in part.processes if process.ready]
         # What nobody else can see or change is done at once: in which order makes no difference.
         local = next(
-            (p for p in ready if p.is_local or (p.asks_the_time and not stage.time_goes)), None
+            (p for p in ready if p.is_local or (p.asks_the_time and not part.time_goes)), None
         )
         if local is not None:
             local.step()
@@ -116,23 +116,23 @@ def _interleave(stage: Boards) -> int:
                 moves.append(
                     ("a transaction's item becomes visible", cell, partial(world.land, landing, i))
                 )
-        if moves and stage.passes_ms:
-            moves.append((f"{stage.passes_ms} ms pass", "", stage.time_passes))
-        for region, key in stage.expiries() if moves else ():
+        if moves and part.passes_ms:
+            moves.append((f"{part.passes_ms} ms pass", "", part.time_passes))
+        for region, key in part.expiries() if moves else ():
             moves.append((f"expires in {region}", key, partial(world.expire, region, key)))
-        for region, key in stage.arrivals() if moves else ():
+        for region, key in part.arrivals() if moves else ():
             moves.append((f"arrives in {region}", key, partial(world.deliver, region, key)))
-        if not moves or stage.choices.used == len(stage.order):
+        if not moves or part.choices.used == len(part.order):
             return len(moves)
         world.step += 1
         what, came, go = moves[world.choices.pick(len(moves))]
-        if what and stage.log is not None:
-            stage.log("the world", what, came)
+        if what and part.stage.log is not None:
+            part.stage.log("the world", what, came)
         go()
 
 
-def _state(stage: Boards) -> int:
-    world = stage.world
+def _state(part: Part) -> int:
+    world = part.world
     held: list[tuple[Key, Stamp, str, str, str]] = []
     for region, replica in world.replicas.items():
         for pk, cells in replica.cells.items():
@@ -148,9 +148,9 @@ def _state(stage: Boards) -> int:
         (key, stamp[0], region, home, item) for key, stamp, region, home, item in sorted(held)
     ]
     landing = [(each.region, repr(each.left)) for each in world.landings]
-    done = [process.done for process in stage.processes]
+    done = [process.done for process in part.processes]
     return hash(
-        repr((world.now_ms, stage.passes_ms, ranked, landing, done, stage.answers, stage.known()))
+        repr((world.now_ms, part.passes_ms, ranked, landing, done, part.answers, part.known()))
     )
 
 

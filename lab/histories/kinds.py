@@ -11,7 +11,7 @@ from lab.histories.parts import budgets, calls, periods, sagas
 from lab.histories.parts import lanes as history
 from lab.histories.parts import limits as limited
 from lab.histories.parts import service as served
-from lab.histories.stage.theatre import Played
+from lab.histories.stage.stage import Played
 from simulator.choices import Drawn
 from simulator.trace import Trace
 

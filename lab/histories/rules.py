@@ -16,13 +16,12 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 JUDGES = (
+    "stage/judge",
     "judges/gates",
     "judges/gates_end",
-    "parts/callers",
     "judges/periods",
-    "parts/periods",
-    "parts/sagas",
-    "parts/service",
+    "judges/sagas",
+    "judges/service",
 )
 FIELD = "…"
 """Stands for a field of a message."""

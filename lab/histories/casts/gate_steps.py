@@ -11,10 +11,11 @@ Rule 3: nothing goes wrong on the way, so no call may fail.
 
 from contextlib import suppress
 
-from lab.histories.judges.gates import COUNTER, Asked, Judge, WatchedWorld
-from lab.histories.judges.gates_end import judge_end
-from lab.histories.stage.boards import AWAY, HOME, Boards, process
+from lab.histories.casts.part import AWAY, HOME, Part, process
+from lab.histories.judges.gates import COUNTER, Asked, Decided, GateJudge, Listed
+from lab.histories.judges.gates_end import AllSold, AskedAgain
 from lab.histories.stage.filing import Filing, file_as
+from lab.histories.stage.world import WatchedWorld
 from ledger.client import named_holds as named
 from ledger.core import tokens
 from ledger.core.errors import HoldEnded, LedgerError, LimitMismatch, LimitReached, NotYetReplicated
@@ -47,7 +48,7 @@ AT_ONCE = Filing(unit_bytes=1, enough=1, beside=0, draw=1, holds_beside=1, holds
 """Whoever decides something files all that can be."""
 
 
-class LimitedStage(Boards):
+class GateSteps(Part):
     kind = WatchedWorld
     one_by_one = (DeleteMany, PutMany, Together)
     world: WatchedWorld
@@ -61,22 +62,11 @@ class LimitedStage(Boards):
         self.named: dict[str, Asked] = {}
         self.limited()
 
-    def seen(self) -> list[str]:
-        failures = [
-            each
-            for each in self.failures
-            if not (self.judge.beside and isinstance(each, LimitMismatch))
-        ]
-        return self.judge.wrong + [f"{type(error).__name__}: {error}" for error in failures]
+    def may_fail(self, error: LedgerError) -> bool:
+        return bool(self.judge.beside) and isinstance(error, LimitMismatch)
 
     def judged(self) -> list[str]:
-        return self.judge.wrong if self.judge.beside else judge_end(self.judge, Drawn(0))
-
-    def known(self) -> object:
-        judge = self.judge
-        amounts = sorted({one.delta.change for one in judge.asked})
-        least = [(judge.least(each, 1), judge.least_in_parts(each, 1)) for each in amounts]
-        return judge.wrong, list(judge.decided.items()), sorted(judge.open.items()), least
+        return self.judge.wrong if self.judge.beside else super().judged()
 
     def arrivals(self) -> list[tuple[str, Key]]:
         """Gates alone are asked for where they are not written; what was filed, by who reads a
@@ -109,9 +99,10 @@ class LimitedStage(Boards):
 
         Asked first, if at all.
         """
-        self.judge = Judge(self.world, lanes, Limit(ceiling=ceiling, region=HOME))
+        self.judge = gates = GateJudge(self.world, lanes, Limit(ceiling=ceiling, region=HOME))
         file_as(filing)
-        self.world.watch = self.judge.see
+        self.stage.judges.clear()
+        self.stage.judged_by(gates, AskedAgain(gates, Drawn(0)), AllSold(gates, Drawn(0)))
 
     def file_as(self, filing: Filing) -> None:
         file_as(filing)
@@ -173,7 +164,7 @@ class LimitedStage(Boards):
     # ----------------------------------------------------------------------------------------------
 
     def _answers(self, one: Asked, program: Program[Decision], since: int = 1) -> Program[None]:
-        self.judge.answered(one, (yield from program), since)
+        self.stage.answered(Decided(one, (yield from program), since))
 
     def _sending(self, one: Asked, region: str) -> Program[Decision]:
         return decide_change(self.judge.gates_in(region), one.delta, hold=one.is_hold)
@@ -245,7 +236,7 @@ class LimitedStage(Boards):
             ).items():
                 if isinstance(decision, LedgerError):
                     raise decision
-                self.judge.answered(changes[token], decision, 1)
+                self.stage.answered(Decided(changes[token], decision, 1))
 
         return program()
 
@@ -299,4 +290,4 @@ class LimitedStage(Boards):
             listed = yield from outcomes(LANE, consistent=True)
         except NotYetReplicated:
             return
-        self.judge.history(LANE, listed, whole=region == HOME)
+        self.stage.answered(Listed(LANE, listed, region == HOME))

@@ -13,12 +13,12 @@ from compactor.report import Tally
 from compactor.settle import settle
 from compactor.visit import visit
 from lab.designs import item_collection as naive
+from lab.histories.casts.part import AWAY, HOME, Part, process
 from lab.histories.judges import checker
 from lab.histories.judges.checker import Asked, Record, Seen
-from lab.histories.parts.cast import COUNTER
-from lab.histories.parts.lanes import judge_end, timed
-from lab.histories.stage.boards import AWAY, HOME, Boards, process
-from lab.histories.stage.theatre import finish
+from lab.histories.judges.lanes import COUNTER, AtRest, Reads
+from lab.histories.stage.judge import ended
+from lab.histories.stage.stage import finish, timed
 from ledger.core import items, tokens
 from ledger.core.errors import LedgerError
 from ledger.core.requests import Get, Key, Program
@@ -34,7 +34,7 @@ NOTHING = Get(Key("nothing", "nothing"))
 """Asked between two steps that a process takes whole."""
 
 
-class Stage(Boards):
+class LaneSteps(Part):
     stays: int | None = None
     """A delta that has to be there whenever everything stops, since not every Region counts it."""
     rebuilt_at_the_end = False
@@ -44,14 +44,12 @@ class Stage(Boards):
         super().__init__(order, log)
         self.settings = replace(SETTINGS, regions=(HOME, AWAY))
         self.record = Record()
+        self.stage.judged_by(Reads(self.record))
         self.everywhere: set[int] = set()
         self.strays: set[int] = set()
 
     def seen(self) -> list[str]:
         return list(checker.check_reads(self.record))
-
-    def known(self) -> object:
-        return [(asked.acknowledged, asked.on_time) for asked in self.record.asked]
 
     # -- what there is before
     # ------------------------------------------------------------------------------------------
@@ -172,7 +170,8 @@ class Stage(Boards):
     def read(self, region: str) -> Program[None]:
         must = self.must(region)
         value, count = yield from self.reading()
-        self.record.seen.append(Seen(region, True, value, count, len(self.record.asked), must))
+        seen = Seen(region, True, value, count, len(self.record.asked), must)
+        self.stage.answered(seen)
 
     @process
     def compactions(
@@ -201,7 +200,7 @@ class Stage(Boards):
             world.quiesce()
             finish(world, HOME, rebuild(LANE))
         wrong = [why for region in (HOME, AWAY) if (why := self._wrong_read(region))]
-        return wrong or judge_end(world, self.settings, self.record)
+        return wrong or ended([AtRest(world, self.settings, self.record)])
 
     def _wrong_read(self, region: str) -> str | None:
         asked = self.record.asked
@@ -211,7 +210,7 @@ class Stage(Boards):
         return checker.check_read(seen, asked)
 
 
-class NaiveStage(Stage):
+class NaiveSteps(LaneSteps):
     """Of the obvious design, which goes wrong: one transaction deletes deltas and adds their
     sum.
     """

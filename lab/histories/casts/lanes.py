@@ -2,7 +2,7 @@
 which go wrong.
 """
 
-from lab.histories.stage.boards import AWAY, Casts, do
+from lab.histories.casts.part import AWAY, Casts, do
 from ledger.core.limit import Threshold
 
 BETWEEN_VISITS = do.having(time_goes=True, stops=False)  # between two visits alone it could stop

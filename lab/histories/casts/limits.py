@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from lab.histories.casts.gate_steps import AT_ONCE, LANE, LANE_AWAY, LANE_BESIDE, NEVER
-from lab.histories.stage.boards import AWAY, Casts, do
+from lab.histories.casts.part import AWAY, Casts, do
 from ledger.gate.gate import RELEASED, SLICE_MS
 
 ROUND_MS = SLICE_MS * 2**16

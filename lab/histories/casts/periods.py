@@ -1,7 +1,7 @@
 """Where a small cast of periods plays: a day of a limited counter that is over, the next one, and
 one that retires.
 
-Rule 1: every write of a gate is judged as in the long histories: period_judge.py.
+Rule 1: every write of a gate is judged as in the long histories: judges/periods.py.
 Rule 2: when everything stops, whoever is short next gets all that the day before has left, as far
 as it may be carried.
 Rule 3: items of a period whose time is over are deleted one by one, in any order, beside whoever
@@ -12,28 +12,27 @@ from datetime import timedelta
 
 from compactor.report import Tally
 from compactor.visit import visit
-from lab.histories.judges.gates import WatchedWorld
+from lab.histories.casts.part import AWAY, HOME, Casts, Part, do, process
 from lab.histories.judges.periods import CARRY, CEILING, PeriodJudge
-from lab.histories.stage.boards import AWAY, HOME, Boards, Casts, do, process
-from lab.histories.stage.theatre import Theatre, finish
+from lab.histories.stage.stage import finish
+from lab.histories.stage.world import WatchedWorld
 from ledger.client import programs
 from ledger.client.programs import Rules
 from ledger.core.checks import to_datetime
-from ledger.core.errors import LimitReached, PeriodOver
+from ledger.core.errors import LedgerError, LimitReached, PeriodOver
 from ledger.core.keep import Keep
 from ledger.core.limit import Limit
 from ledger.core.requests import Key, Program
 from ledger.core.settings import Settings
 from ledger.core.values import Change
 from reader.rules import Rules as Reads
-from simulator.faults import NONE
 from simulator.process import Log
 
 OLD, NEW, PLAIN = "q:a@1970-12-14", "q:a@1970-12-15", "p:a@1970-11-01"
 KEEP = Keep(late=timedelta(days=1), keep=timedelta(days=4))
 
 
-class PeriodStage(Boards):
+class PeriodSteps(Part):
     kind = WatchedWorld
     world: WatchedWorld
     resting = False
@@ -52,25 +51,18 @@ class PeriodStage(Boards):
             fold_min=1,
             unshared_limits=True,
         )
-        self.stage = PeriodJudge(Theatre(self.world, NONE, log), self.world, settings)
-        self.world.watch = self.stage.see
-        self.world.now_ms = self.stage.term(OLD).end_ms - 10_000
+        self.judge = PeriodJudge(self.stage, self.world, settings)
+        self.stage.judged_by(self.judge)
+        self.world.now_ms = self.judge.term(OLD).end_ms - 10_000
 
-    def seen(self) -> list[str]:
-        failures = [
-            each for each in self.failures if not isinstance(each, LimitReached | PeriodOver)
-        ]
-        return self.stage.wrong + [f"{type(error).__name__}: {error}" for error in failures]
+    def may_fail(self, error: LedgerError) -> bool:
+        return isinstance(error, LimitReached | PeriodOver)
 
     def judged(self) -> list[str]:
         self.world.quiesce()
-        if self.world.now_ms < self.stage.term(NEW).end_ms:
-            self.stage.short(NEW)
-        return self.stage.wrong
-
-    def known(self) -> object:
-        judges = [(name, list(judge.decided.items())) for name, judge in self.stage.judges.items()]
-        return self.stage.wrong, judges, self.stage.ceilings
+        if self.world.now_ms < self.judge.term(NEW).end_ms:
+            self.judge.short(NEW)
+        return self.judge.wrong
 
     def arrivals(self) -> list[tuple[str, Key]]:
         return [] if self.resting else super().arrivals()
@@ -95,33 +87,33 @@ class PeriodStage(Boards):
 
     def folded(self) -> None:
         """A change of a period of long ago, which has retired since."""
-        now_ms, self.world.now_ms = self.world.now_ms, self.stage.term(PLAIN).end_ms - 10**6
+        now_ms, self.world.now_ms = self.world.now_ms, self.judge.term(PLAIN).end_ms - 10**6
         finish(self.world, HOME, self._adding(PLAIN, 1, HOME))
         self.world.now_ms += 10**5
         finish(self.world, HOME, self._visiting())
         self.world.quiesce()
-        self.world.now_ms = now_ms + self.stage.term(PLAIN).retires_s * 1_000
+        self.world.now_ms = now_ms + self.judge.term(PLAIN).retires_s * 1_000
 
     # -- the processes
     # ----------------------------------------------------------------------------------------------
 
     def _rules(self, region: str) -> Rules:
-        return Rules(self.stage.own(region), lambda: self.world.now_ms, lambda size: bytes(size))
+        return Rules(self.judge.own(region), lambda: self.world.now_ms, lambda size: bytes(size))
 
     def _adding(self, name: str, change: int, region: str) -> Program[object]:
-        term = self.stage.term(name)
+        term = self.judge.term(name)
         at_ms = min(self.world.now_ms, term.end_ms - 1)
         rules = self._rules(region)
         delta = programs.prepare(
             rules, Change(name, change, f"{change} {region}", to_datetime(at_ms), region)
         )
         if name != PLAIN:
-            self.stage.judge(name).amounts[delta.lane, delta.token] = change
+            self.judge.judge(name).amounts[delta.lane, delta.token] = change
         return programs.add(rules, delta)
 
     @process
     def add(self, region: str, name: str, change: int) -> Program[object]:
-        self.stage.running[len(self.processes)] = 0
+        self.judge.running[len(self.processes)] = 0
         return self._adding(name, change, region)
 
     @process
@@ -129,8 +121,8 @@ class PeriodStage(Boards):
         return programs.set_limit(self._rules(region), counter, ceiling=ceiling)
 
     def _visiting(self) -> Program[object]:
-        (lane,) = self.stage.settings.lanes_of(PLAIN, HOME)
-        return visit(lane, Tally(), self.stage.settings)
+        (lane,) = self.judge.settings.lanes_of(PLAIN, HOME)
+        return visit(lane, Tally(), self.judge.settings)
 
     @process
     def visit(self, region: str) -> Program[object]:
@@ -138,7 +130,7 @@ class PeriodStage(Boards):
 
     @process
     def read(self, region: str) -> Program[object]:
-        return Reads(self.stage.own(region), 0, True, lambda: self.world.now_ms).balances([PLAIN])
+        return Reads(self.judge.own(region), 0, True, lambda: self.world.now_ms).balances([PLAIN])
 
 
 SHORT = (do.having(resting=True), do.sold(NEW, 6))

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from compactor.report import Tally
 from compactor.settle_named import Naming, settle_named
-from lab.histories.casts.lane_steps import LANE, Stage
-from lab.histories.parts.cast import COUNTER
-from lab.histories.parts.service import wrong_crossings
-from lab.histories.stage.boards import HOME, process
+from lab.histories.casts.lane_steps import LANE, LaneSteps
+from lab.histories.casts.part import HOME, process
+from lab.histories.judges.lanes import COUNTER
+from lab.histories.judges.service import wrong_crossings
 from lab.histories.stage.served_world import ServedWorld
-from lab.histories.stage.theatre import finish, strays_left
+from lab.histories.stage.stage import finish, strays_left
 from ledger.core import tokens
 from ledger.core.limit import Threshold
 from ledger.core.requests import Program
@@ -30,7 +30,7 @@ from service.thresholds.event_bus import Evaluated
 from simulator.process import Log
 
 
-class ServedStage(Stage):
+class LateSteps(LaneSteps):
     """naming: how far the message of a late change came; None before it was served."""
 
     naming: Naming | None = None
@@ -63,7 +63,7 @@ class ServedStage(Stage):
         ] or super().judged()
 
 
-class ThresholdStage(Stage):
+class ThresholdSteps(LaneSteps):
     kind = ServedWorld
     world: ServedWorld
 

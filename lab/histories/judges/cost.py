@@ -12,8 +12,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab.histories.judges.gates import Judge
-from lab.histories.stage.theatre import finish, one_of
+from lab.histories.judges.gates import AtGates, GateJudge
+from lab.histories.stage.stage import finish, one_of
 from lab.measure.metered_table import Charge, charge_of, writes_of
 from ledger.core import tokens
 from ledger.core.errors import OutOfReach, Unavailable
@@ -28,7 +28,6 @@ from ledger.gate.gate import REFUSED, SLICE_MS, Gate, fingerprint
 from ledger.gate.gates import Gates
 from ledger.gate.move import free
 from ledger.gate.sold_out import SoldOut
-from simulator.choices import Choices
 
 CHANGES, HOLDS = 40, 24
 OLDEST_MS, AHEAD_MS = 8_100_000, 240_000
@@ -42,23 +41,24 @@ class Spent:
     units: Charge = field(default_factory=Charge)
 
 
-def judge_cost(judge: Judge, choices: Choices) -> None:
-    """Everything has arrived. Raises what must not fail any more."""
-    till = Till(judge, one_of(choices, judge.lanes))
-    till.add(0)
-    # so that few are near: need no look-up
-    till.gap_ms = max(100, max(filing.SLACK_MS, till.gate.slack_ms or 0) // 4)
-    till.of_now()
-    till.late()
-    for side in filter(judge.limit.has, SIDES):
-        till.cut_off(side)
-    if None in (judge.limit.floor, judge.limit.ceiling):
-        till.held(DOWN if judge.limit.has(DOWN) else UP)
+class Cost(AtGates):
+    def at_end(self) -> None:
+        """Everything has arrived. Raises what must not fail any more."""
+        limit, till = self.gates.limit, Till(self.gates, one_of(self.choices, self.gates.lanes))
+        till.add(0)
+        # so that few are near: need no look-up
+        till.gap_ms = max(100, max(filing.SLACK_MS, till.gate.slack_ms or 0) // 4)
+        till.of_now()
+        till.late()
+        for side in filter(limit.has, SIDES):
+            till.cut_off(side)
+        if None in (limit.floor, limit.ceiling):
+            till.held(DOWN if limit.has(DOWN) else UP)
 
 
 @dataclass
 class Till:
-    judge: Judge
+    judge: GateJudge
     lane: Lane
     spent: Spent = field(default_factory=Spent)
     sold_out: SoldOut = field(default_factory=SoldOut)

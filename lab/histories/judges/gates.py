@@ -13,47 +13,26 @@ Rule 4: a history is all that was decided up to some moment; of what counts noth
 some.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lab.histories.stage.judge import Judge
+from lab.histories.stage.world import WatchedWorld
 from ledger.core import tokens
-from ledger.core.cost import item_bytes
-from ledger.core.errors import ItemTooLarge
 from ledger.core.items import delta_of
 from ledger.core.limit import DOWN, SIDES, UP, Limit
-from ledger.core.requests import ITEM_BYTES_MAX, Item, Key
+from ledger.core.requests import Item, Key
 from ledger.core.tokens import until_ms
 from ledger.core.values import Delta, Lane
 from ledger.gate import items
 from ledger.gate.answer import Decision
+from ledger.gate.copies import Copies
 from ledger.gate.gate import REFUSED, Gate, change_of, counts
 from ledger.gate.gates import Gates
 from ledger.gate.sold_out import SoldOut
-from simulator.world import World
+from simulator.choices import Choices
 
 COUNTER = "g"
-
-
-class WatchedWorld(World):
-    """A world that tells of each write in its home Region.
-
-    gate_bytes_max: what a gate may have at most.
-    """
-
-    watch: Callable[[str, Key, Item | None], None] = staticmethod(lambda region, key, item: None)
-    gate_bytes_max: int = ITEM_BYTES_MAX
-
-    def _write(self, region: str, key: Key, item: Item | None) -> None:
-        if (
-            item is not None
-            and key.pk.startswith("gate#")
-            and item_bytes(item) > self.gate_bytes_max
-        ):
-            raise ItemTooLarge(
-                f"{key} would have more than {self.gate_bytes_max:,} bytes. Nothing was written."
-            )
-        super()._write(region, key, item)
-        self.watch(region, key, item)
 
 
 @dataclass(slots=True)
@@ -84,8 +63,37 @@ class Moment:
         return free + sum(own for (_, side), own in self.own.items() if side == side_of(amount))
 
 
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """An answer about a change or a hold, of a moment since that step. how: its end, for which the
+    call asked."""
+
+    one: Asked
+    decision: Decision
+    since: int
+    how: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """All that a lane decided, by a strong read at its home (`whole`) or from copies."""
+
+    lane: Lane
+    outcomes: Mapping[str, int]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """A read in a Region, while its limit was this all the time."""
+
+    region: str
+    copies: Copies
+    limit: Limit
+
+
 @dataclass
-class Judge:
+class GateJudge(Judge):
     world: WatchedWorld
     lanes: tuple[Lane, ...]
     limit: Limit
@@ -100,8 +108,6 @@ class Judge:
     by_name: dict[tuple[Lane, bytes], str] = field(default_factory=dict)
     """The hold that was granted of all that differ in their length alone."""
     moments: list[Moment] = field(default_factory=list)
-    writes: list[tuple[int, Key, Item | None]] = field(default_factory=list)
-    """At which step what was written, at home."""
     beside: dict[Key, int] = field(default_factory=dict)
     """The changes that no gate decided."""
     arrived: set[str] = field(default_factory=set)
@@ -130,7 +136,7 @@ class Judge:
             self.amounts[delta.lane, tokens.name_of(delta.token)] = delta.change
         return self.asked[-1]
 
-    def see(self, region: str, key: Key, item: Item | None) -> None:
+    def at_write(self, region: str, key: Key, item: Item | None) -> None:
         kind, _, text = key.pk.partition("#")
         if kind == "delta" and item is not None:
             self.beside[key] = delta_of(Lane.parse(text), item).change
@@ -139,7 +145,6 @@ class Judge:
         lane = Lane.parse(text)
         if region != lane.region:
             self.wrong.append(f"{key} is written in {region}")
-        self.writes.append((self.world.step, key, item))
         if kind == "gate":
             if item is None:
                 self.wrong.append(f"{key} is deleted")
@@ -249,8 +254,22 @@ class Judge:
             return self.gates[lane].own(side)
         return self.limit.opening(side) if self.limit.opens(lane.region, lane.shard) else 0
 
-    def answered(self, one: Asked, decision: Decision, since: int) -> None:
-        """An answer came, which is of a moment since that step."""
+    def at_answer(self, answer: object) -> None:
+        match answer:
+            case Decided():
+                self._decided(answer)
+            case Listed():
+                self._listed(answer)
+            case Stood(region, seen, limit):
+                low, high = limit.floor, limit.ceiling
+                is_outside = (low is not None and seen.value < low) or (
+                    high is not None and seen.value > high
+                )
+                if is_outside and seen.is_closed:
+                    self.wrong.append(f"a closed read in {region} is {seen.value}, outside {limit}")
+
+    def _decided(self, answer: Decided) -> None:
+        one, decision, since = answer.one, answer.decision, answer.since
         token, amount = one.delta.token, one.delta.change
         if decision.held is not None:
             if decision.held != amount:
@@ -259,16 +278,16 @@ class Judge:
         one.outcome = decision.outcome
         if (truth := self.decided.get((one.delta.lane, token))) != decision.outcome:
             self.wrong.append(f"{token} is said to be {decision.outcome}, and is {truth}")
+        if answer.how is not None and not decision.before and decision.outcome != answer.how:
+            self.wrong.append(f"{token} ended with {decision.outcome}, not {answer.how}")
         refused = decision.outcome == REFUSED and not decision.before
         if refused and min(self.least(amount, since), self.least_in_parts(amount, since)) >= abs(
             amount
         ):
             self.wrong.append(f"{token} of {amount} was refused, and there always was enough")
 
-    def history(self, lane: Lane, listed: Mapping[str, int], *, whole: bool) -> None:
-        """All that a lane decided was listed, by a strong read at its home (`whole`) or from
-        copies.
-        """
+    def _listed(self, answer: Listed) -> None:
+        lane, listed, whole = answer.lane, answer.outcomes, answer.whole
         truth = [
             token
             for of, token in self.decided
@@ -280,6 +299,11 @@ class Judge:
         for token, outcome in listed.items():
             if self.decided.get((lane, token)) != outcome:
                 self.wrong.append(f"a history of {lane} lists {token} as {outcome}")
+
+    def known(self) -> object:
+        amounts = sorted({one.delta.change for one in self.asked})
+        least = [(self.least(each, 1), self.least_in_parts(each, 1)) for each in amounts]
+        return self.wrong, list(self.decided.items()), sorted(self.open.items()), least
 
     def _moments(self, since: int) -> list[Moment]:
         before = [each for each in self.moments if each.step < since]
@@ -299,3 +323,10 @@ class Judge:
 
 def side_of(amount: int) -> str:
     return DOWN if amount < 0 else UP
+
+
+class AtGates(Judge):
+    """A judge that goes on with what another one saw."""
+
+    def __init__(self, gates: GateJudge, choices: Choices) -> None:
+        self.gates, self.choices, self.wrong = gates, choices, gates.wrong

@@ -1,20 +1,15 @@
-"""The end of limited counters, after a long history and after a small cast: nothing more happens,
-and all is asked.
+"""The judges of the end of limited counters, after a long history and after a small cast.
 
 Rule 1: everything arrives; then each is asked again and answered the same, and the books are in
 order.
 Rule 2: everything is sold from any Region, and not one more.
-Rule 3: with no fault left nothing may fail.
 """
 
-from collections.abc import Callable
-
 from compactor.verify import verify_gates
-from lab.histories.judges.gates import Judge
-from lab.histories.stage.theatre import finish, one_of
+from lab.histories.judges.gates import AtGates, GateJudge
+from lab.histories.stage.stage import finish, one_of
 from ledger.client import named_holds as named
 from ledger.core import tokens
-from ledger.core.errors import LedgerError
 from ledger.core.limit import DOWN, SIDES
 from ledger.gate.decide import decide_change
 from ledger.gate.gate import REFUSED, change_of
@@ -26,55 +21,43 @@ YEARS_MS = 500 * 86_400_000
 """By then every hold is over."""
 
 
-def judge_end(judge: Judge, choices: Choices, *then: Callable[[Judge, Choices], None]) -> list[str]:
-    """What is wrong, with all that the judge saw before.
-
-    then: what follows once each has been asked again.
-    """
-    try:
-        for judges in (ask_again, *then, _sell_all):
-            if not judge.wrong:
-                judges(judge, choices)
-    except LedgerError as error:
-        judge.wrong.append(f"at the end: {type(error).__name__}: {error}")
-    return judge.wrong
-
-
-def ask_again(judge: Judge, choices: Choices) -> None:
-    world, regions = judge.world, judge.world.regions
-    world.quiesce()
-    before = dict(judge.decided)
-    for n, one in enumerate(judge.asked):
-        region = regions[n % len(regions)]
-        lane, token = one.delta.lane, one.delta.token
-        name = tokens.name_of(token) if one.is_named else None
-        program = decide_change(judge.gates_in(region), one.delta, hold=one.is_hold, name=name)
-        decision = finish(world, region, program)
-        if name is not None:
-            granted, _ = finish(world, region, named.close(judge.gates_in(region), one.delta))
-            if judge.by_name.get((lane, tokens.to_bytes(token)[:14]), token) != granted.token:
-                judge.wrong.append(f"{name} is said to stand for {granted.token}")
-        was = before.get((lane, name or token))
-        if was is not None and (decision.outcome, decision.held) != (was, None):
-            judge.wrong.append(f"{one.delta.token} was {was}, and asked again it is {decision}")
-    for lane in judge.lanes:
+class AskedAgain(AtGates):
+    def at_end(self) -> None:
+        judge = self.gates
+        world, regions = judge.world, judge.world.regions
         world.quiesce()
-        listed = finish(world, lane.region, outcomes(lane, consistent=True))
-        if listed != {
-            token: outcome for (of, token), outcome in judge.decided.items() if of == lane
-        }:
-            judge.wrong.append(f"the history of {lane} differs from what was decided")
-    for check in finish(world, regions[0], verify_gates(judge.gates_in(regions[0]))):
-        judge.wrong += check.differences
+        before = dict(judge.decided)
+        for n, one in enumerate(judge.asked):
+            region = regions[n % len(regions)]
+            lane, token = one.delta.lane, one.delta.token
+            name = tokens.name_of(token) if one.is_named else None
+            program = decide_change(judge.gates_in(region), one.delta, hold=one.is_hold, name=name)
+            decision = finish(world, region, program)
+            if name is not None:
+                granted, _ = finish(world, region, named.close(judge.gates_in(region), one.delta))
+                if judge.by_name.get((lane, tokens.to_bytes(token)[:14]), token) != granted.token:
+                    judge.wrong.append(f"{name} is said to stand for {granted.token}")
+            was = before.get((lane, name or token))
+            if was is not None and (decision.outcome, decision.held) != (was, None):
+                judge.wrong.append(f"{token} was {was}, and asked again it is {decision}")
+        for lane in judge.lanes:
+            world.quiesce()
+            listed = finish(world, lane.region, outcomes(lane, consistent=True))
+            truth = {token: outcome for (of, token), outcome in judge.decided.items() if of == lane}
+            if listed != truth:
+                judge.wrong.append(f"the history of {lane} differs from what was decided")
+        for check in finish(world, regions[0], verify_gates(judge.gates_in(regions[0]))):
+            judge.wrong += check.differences
 
 
-def _sell_all(judge: Judge, choices: Choices) -> None:
-    judge.world.now_ms += YEARS_MS
-    for side in SIDES:
-        sell_all(judge, choices, side)
+class AllSold(AtGates):
+    def at_end(self) -> None:
+        self.gates.world.now_ms += YEARS_MS
+        for side in SIDES:
+            sell_all(self.gates, self.choices, side)
 
 
-def sell_all(judge: Judge, choices: Choices, side: str) -> None:
+def sell_all(judge: GateJudge, choices: Choices, side: str) -> None:
     """What is left of a side is taken, one by one; none, where the value is beyond its limit."""
     if not judge.limit.has(side):
         return

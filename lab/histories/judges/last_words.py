@@ -7,9 +7,11 @@ Rule 2: a decision (a refusal, a conflict, a hold that ended) is true of each at
 follow a lost answer.
 """
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from lab.histories.stage.judge import Judge
 from ledger.core.actions import Set
 from ledger.core.errors import NOT_WRITTEN, LedgerError, OutcomeUnknown
 from ledger.core.requests import At, Program, Request, Result, Update, Written
@@ -45,27 +47,48 @@ class Heard:
 
         return through(program, step)
 
-    def lies(self, error: LedgerError, gates: Iterable[Gate], *of: str) -> Iterator[str]:
-        """What the error denies that counts, or is held, in a gate.
-
-        of: the tokens that it is of, where not all.
-        """
+    def denies(self, error: LedgerError) -> bool:
+        """Whether the error says that nothing of the call was written."""
         if isinstance(error, OutcomeUnknown) or error.is_decision:
+            return False
+        return not self._several or NOT_WRITTEN.strip() in str(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A call ended with an error. of: the tokens that it is of, where not all."""
+
+    heard: Heard
+    error: LedgerError
+    of: tuple[str, ...] = ()
+
+
+class LastWords(Judge):
+    """gates: what stands in them now."""
+
+    def __init__(self, gates: Mapping[Any, Gate], wrong: list[str]) -> None:
+        self._gates, self.wrong = gates, wrong
+
+    def at_answer(self, answer: object) -> None:
+        """What the error denies that counts, or is held, in a gate."""
+        if not isinstance(answer, Failed) or not answer.heard.denies(answer.error):
             return
-        if self._several and NOT_WRITTEN.strip() not in str(error):
-            return
-        for gate in gates:
+        error, sent = answer.error, answer.heard.sent
+        for gate in self._gates.values():
             there = {
                 token for token, outcome in gate.recent.items() if change_of(outcome)
             } | gate.held.keys()
-            for token in sorted(there & self.sent & {*(of or self.sent)}):
-                yield f"{token} is there, and its call ended with {type(error).__name__}: {error}"
+            self.wrong.extend(
+                f"{token} is there, and its call ended with {type(error).__name__}: {error}"
+                for token in sorted(there & sent & {*(answer.of or sent)})
+            )
 
 
 def _tokens(request: Request) -> set[str]:
     """The tokens that an Update of a gate holds, or decides so that they count. The end of a hold
-    that is over counts
-    nothing: whoever needs its part ends it, and its owner may capture it meanwhile."""
+    that is over counts nothing: whoever needs its part ends it, and its owner may capture it
+    meanwhile.
+    """
     update = request.request if isinstance(request, At) else request
     if not isinstance(update, Update):
         return set()

@@ -15,7 +15,6 @@ was free, at rest.
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,12 +22,22 @@ from typing import Any
 from compactor.report import Tally
 from compactor.verify import verify_gates
 from compactor.visit import visit
-from lab.histories.judges.gates import Judge, WatchedWorld
-from lab.histories.stage.theatre import REGIONS, Theatre, finish
+from lab.histories.judges.gates import GateJudge
+from lab.histories.stage.judge import Judge
+from lab.histories.stage.stage import REGIONS, Stage, finish
+from lab.histories.stage.world import WatchedWorld
 from ledger.client import programs
 from ledger.client.programs import Rules
-from ledger.core.checks import to_datetime
-from ledger.core.errors import DamagedItem, GateLost, LaneDamaged, LedgerError, LimitReached
+from ledger.core.checks import AHEAD_MAX_MS, to_datetime
+from ledger.core.errors import (
+    DamagedItem,
+    GateLost,
+    InvalidTime,
+    LaneDamaged,
+    LedgerError,
+    LimitReached,
+    PeriodOver,
+)
 from ledger.core.keep import Term
 from ledger.core.limit import UP
 from ledger.core.period import Period
@@ -39,8 +48,6 @@ from ledger.gate import items as gates
 from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
 from reader.rules import Rules as Reads
-from simulator.choices import Choices
-from simulator.process import Process
 
 CEILING, CARRY = 6, 3
 PLAIN, LIMITED = ("p:a", "p:b"), ("q:a", "q:b")
@@ -68,32 +75,57 @@ class Asked:
         return f"change {self.number}"
 
 
-@dataclass
-class PeriodJudge:
-    """What is known of a history, what was wrong, and the end."""
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A call that adds a change, as its process saw it: when it began and ended by its clock, and
+    its error.
+    """
 
-    theatre: Theatre
+    name: str
+    one: Asked
+    began_ms: int
+    ended_ms: int
+    error: LedgerError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A read, as its process saw it; answer: the value, or its error."""
+
+    name: str
+    began_ms: int
+    ended_ms: int
+    answer: int | LedgerError
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A change that no process may take was prepared."""
+
+    counter: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Something else failed."""
+
+    what: str
+    error: LedgerError
+
+
+@dataclass
+class PeriodJudge(Judge):
+    stage: Stage
     world: WatchedWorld
     settings: Settings
     wrong: list[str] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
-    judges: dict[str, Judge] = field(default_factory=dict)
+    judges: dict[str, GateJudge] = field(default_factory=dict)
     opened: dict[str, int | None] = field(default_factory=dict)
     ceilings: list[tuple[int, str, int | None]] = field(default_factory=list)
     """Since which step, of which base, what the ceiling is."""
     running: dict[int, int] = field(default_factory=dict)
     """The step at which each call began that goes on."""
-    counts: Counter[str] = field(default_factory=Counter)
-    bases: tuple[str, ...] = (*PLAIN, *LIMITED, *LIMITED)
-
-    @property
-    def is_short(self) -> bool:
-        """Whether all is about the days of one limited counter, which many are short of."""
-        return self.bases == LIMITED[:1]
-
-    @property
-    def choices(self) -> Choices:
-        return self.world.choices
 
     def own(self, region: str) -> Settings:
         return replace(self.settings, region=region)
@@ -103,16 +135,67 @@ class PeriodJudge:
         assert term is not None
         return term
 
-    def clock(self, process: Process | None) -> int:
-        return self.world.now_ms + (process.skew_ms if process is not None else 0)
-
     def names(self) -> list[str]:
         return list(dict.fromkeys(one.name for one in self.asked))
+
+    def known(self) -> object:
+        judges = [(name, list(judge.decided.items())) for name, judge in self.judges.items()]
+        return self.wrong, judges, self.ceilings
+
+    # -- what is seen of answers
+    # ----------------------------------------------------------------------------------------
+
+    def at_answer(self, answer: object) -> None:
+        match answer:
+            case Tried():
+                self._tried(answer)
+            case Looked():
+                self._looked(answer)
+            case Taken(counter):
+                self.wrong.append(f"{counter} takes a change")
+            case Failed(what, error):
+                self._damaged(what, error)
+
+    def _tried(self, answer: Tried) -> None:
+        name, one, began_ms = answer.name, answer.one, answer.began_ms
+        closes_ms = self.term(name).closes_ms
+        match answer.error:
+            case None:
+                self.stage.counts["counted"] += 1
+                one.counted = True
+                if began_ms >= closes_ms:
+                    self.wrong.append(f"{name}: {one.key} counts, and was asked for after its end")
+            case PeriodOver():
+                self.stage.counts["over"] += 1
+                if max(began_ms, answer.ended_ms) < closes_ms:
+                    self.wrong.append(f"{name}: {one.key} is refused as too late, before it is")
+            case LimitReached():
+                pass
+            case InvalidTime():
+                if one.at_ms <= began_ms + AHEAD_MAX_MS:
+                    self.wrong.append(f"{name}: {one.key} is said not to be of this period")
+            case error:
+                self._damaged(f"{one.key} to {name}", error)
+
+    def _looked(self, answer: Looked) -> None:
+        name, kept_ms = answer.name, self.term(answer.name).kept_until_ms
+        match answer.answer:
+            case PeriodOver():
+                if max(answer.began_ms, answer.ended_ms) < kept_ms:
+                    self.wrong.append(f"{name} is not read any more, and it is kept")
+            case LedgerError() as error:
+                self._damaged(f"a read of {name}", error)
+            case value:
+                self.stage.counts["looks"] += 1
+                if answer.began_ms >= kept_ms:
+                    self.wrong.append(f"{name} is read as {value}, and it is kept no longer")
+                if self.term(name).base in PLAIN:
+                    self._check_value(name, value)
 
     # -- what is seen of writes
     # ----------------------------------------------------------------------------------------
 
-    def see(self, region: str, key: Key, item: Item | None) -> None:
+    def at_write(self, region: str, key: Key, item: Item | None) -> None:
         lane = gates.lane_of(key)
         if lane is not None and self.settings.term_of(lane.counter) is None:
             ceiling = gates.gate_of(lane, item).bounds[UP] if item is not None else None
@@ -126,7 +209,7 @@ class PeriodJudge:
             return  # a write that was on its way for weeks: nobody sees it, and it retires again
         judge = self.judge(counter)
         before = judge.gates.get(lane) if lane is not None else None
-        judge.see(region, key, item)
+        judge.at_write(region, key, item)
         if before is not None and lane is not None:
             self._moved(counter, before, judge.gates[lane])
         if (
@@ -142,13 +225,13 @@ class PeriodJudge:
         zone.
         """
         out, into = after.carried - before.carried, after.took - before.took
-        self.counts["carried"] += into
+        self.stage.counts["carried"] += into
         more = (after.bounds[UP] or 0) - (before.bounds[UP] or 0)
         if (out or into) and more != into - out:
             self.wrong.append(
                 f"{counter} carried {out} and took {into}, and its ceiling moved by {more}"
             )
-        if out and self.world.now_ms + self.theatre.faults.skew_ms < self.term(counter).end_ms:
+        if out and self.world.now_ms + self.stage.faults.skew_ms < self.term(counter).end_ms:
             self.wrong.append(f"{counter} carried {out} before its end")
 
     def _opens(self, counter: str, ceiling: int | None) -> None:
@@ -162,16 +245,16 @@ class PeriodJudge:
         ends = [*(step for step, _ in known[1:]), self.world.step + 1]
         had = {set_to for (_, set_to), end in zip(known, ends, strict=True) if end >= since}
         # a late put opens with what was set when it was sent
-        if ceiling not in had and not self.theatre.faults.late:
+        if ceiling not in had and not self.stage.faults.late:
             self.wrong.append(
                 f"{counter} opens with {ceiling}, and its base had none such: {known[-3:]}"
             )
 
-    def judge(self, counter: str) -> Judge:
+    def judge(self, counter: str) -> GateJudge:
         if counter not in self.judges:
             limit = self.settings.limit_of(counter)
             assert limit is not None
-            judge = Judge(self.world, self.settings.lanes_of(counter), limit, wrong=self.wrong)
+            judge = GateJudge(self.world, self.settings.lanes_of(counter), limit, wrong=self.wrong)
             self.judges[counter] = judge
         return self.judges[counter]
 
@@ -188,7 +271,7 @@ class PeriodJudge:
     # -- the end
     # ----------------------------------------------------------------------------------------------
 
-    def end(self) -> None:
+    def at_end(self) -> None:
         world = self.world
         world.quiesce()
         now_ms = world.now_ms

@@ -17,7 +17,7 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from typing import Any
 
-from lab.histories.stage.theatre import Played, one_of
+from lab.histories.stage.stage import Played, one_of
 from ledger import Ledger, Limit, Settings
 from ledger.budgets import Budgets, Call, OverBudget
 from ledger.core.checks import to_datetime

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from lab.histories.judges.gates import COUNTER, Asked, Judge
-from lab.histories.judges.last_words import Heard
+from lab.histories.judges.gates import COUNTER, Asked, Decided, GateJudge, Listed, Stood
+from lab.histories.judges.last_words import Failed, Heard
 from lab.histories.parts.recall import Memory
-from lab.histories.stage.theatre import LONG, PACE, SHORT, Theatre, one_of, rest
+from lab.histories.stage.stage import LONG, PACE, SHORT, Stage, one_of, rest
 from ledger.core import tokens
 from ledger.core.errors import LedgerError, LimitReached, TransactionConflict
 from ledger.core.limit import DOWN, SIDES, UP
@@ -56,13 +56,16 @@ class Caller:
 
 
 @dataclass
-class Table:
+class Callers:
     """What the processes of a history share. is_steady: whether nobody sets another limit."""
 
-    theatre: Theatre
-    judge: Judge
-    counts: Counter[str] = field(default_factory=Counter)
+    stage: Stage
+    judge: GateJudge
     is_steady: bool = True
+
+    @property
+    def counts(self) -> Counter[str]:
+        return self.stage.counts
 
     @property
     def choices(self) -> Choices:
@@ -86,19 +89,19 @@ class Table:
             kind = one_of(self.choices, ("seller", "seller", "seller", "buyer", "group"))
             role, prefix = roles[kind]
             caller = Caller(f"{prefix}{number}", region)
-            self.theatre.enter(f"{kind} {number}", region, partial(self._calls, caller, role, pace))
+            self.stage.enter(f"{kind} {number}", region, partial(self._calls, caller, role, pace))
         for region in self.judge.world.regions:
-            self.theatre.enter(f"reader {region}", region, partial(self._reads, region))
+            self.stage.enter(f"reader {region}", region, partial(self._reads, region))
         if self.judge.limit.region is not None and self.pick(3) == 2:
             self.is_steady = False
             for twin in range(1 + self.pick(2)):
                 region = self.any_region()
-                self.theatre.enter(f"operator {twin}", region, partial(self._sets_limits, region))
+                self.stage.enter(f"operator {twin}", region, partial(self._sets_limits, region))
 
     def _calls(
         self, caller: Caller, role: Callable[[Caller], Script], pace: Sequence[int]
     ) -> Script:
-        caller.memory = Memory(world=self.judge.world, skew_ms=self.theatre.faults.skew_ms)
+        caller.memory = Memory(world=self.judge.world, skew_ms=self.stage.faults.skew_ms)
         yield rest(self.choices, pace)
         yield from role(caller)
 
@@ -166,7 +169,7 @@ class Table:
                 gates = self.judge.gates_in(region, caller.memory)
                 decision = yield from heard.of(decide_change(gates, one.delta, hold=one.is_hold))
             except LedgerError as error:
-                self.judge.wrong += heard.lies(error, self.judge.gates.values())
+                self.stage.answered(Failed(heard, error))
                 self.counts["conflicts"] += isinstance(error, TransactionConflict)
                 if self.pick(3) == 2:
                     region = self.any_region()
@@ -188,15 +191,11 @@ class Table:
                 end(self.judge.gates_in(caller.region, caller.memory), one.delta, how)
             )
         except LedgerError as error:
-            self.judge.wrong += heard.lies(error, self.judge.gates.values())
+            self.stage.answered(Failed(heard, error))
             raise
-        self._answered(caller, one, decision, began)
+        self._answered(caller, one, decision, began, how)
         if not decision.before:
             caller.memory.came_back(*SIDES)
-            if decision.outcome != how:
-                self.judge.wrong.append(
-                    f"{one.delta.token} ended with {decision.outcome}, not {how}"
-                )
 
     def _add(self, caller: Caller) -> Generator[Any, Any, bool]:
         """A group, lane by lane; whether all have an answer."""
@@ -211,17 +210,25 @@ class Table:
             answers = yield from heard.of(add_group(gates, lane, changes))
             for token, decision in answers.items():
                 if isinstance(decision, LedgerError):
-                    self.judge.wrong += heard.lies(decision, self.judge.gates.values(), token)
+                    self.stage.answered(Failed(heard, decision, (token,)))
                     decided = False
                 else:
                     self._answered(caller, group[token], decision, began)
         return decided
 
-    def _answered(self, caller: Caller, one: Asked, decision: Decision, began: int) -> None:
+    def _answered(
+        self,
+        caller: Caller,
+        one: Asked,
+        decision: Decision,
+        began: int,
+        how: int | None = None,
+    ) -> None:
         self.counts[
             "held" if decision.held is not None else OUTCOMES.get(decision.outcome or 0, "counted")
         ] += 1
-        self.judge.answered(one, decision, caller.memory.since(one.delta.change, began))
+        since = caller.memory.since(one.delta.change, began)
+        self.stage.answered(Decided(one, decision, since, how))
 
     def _again(self, make: Callable[[], Program[None]]) -> Script:
         """Until it was done, or nobody could say."""
@@ -252,18 +259,12 @@ class Table:
     def _read(self, region: str) -> Program[None]:
         gates = self.judge.gates_in(region)
         (seen,) = yield from read_copies([gates], consistent=bool(self.pick(2)))
-        low, high = gates.limit.floor, gates.limit.ceiling
-        is_outside = (low is not None and seen.value < low) or (
-            high is not None and seen.value > high
-        )
-        if is_outside and seen.is_closed and self.is_steady:
-            self.judge.wrong.append(
-                f"a closed read in {region} is {seen.value}, outside {gates.limit}"
-            )
+        if self.is_steady:
+            self.stage.answered(Stood(region, seen, gates.limit))
         lane = one_of(self.choices, gates.lanes)
         strongly = self.pick(2) == 1
         listed = yield from outcomes(lane, consistent=strongly)
-        self.judge.history(lane, listed, whole=strongly and region == lane.region)
+        self.stage.answered(Listed(lane, listed, strongly and region == lane.region))
 
 
 def _set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[None]:

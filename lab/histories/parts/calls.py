@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from lab.histories.stage.theatre import Played, one_of
+from lab.histories.stage.stage import Played, one_of
 from ledger import Change, Ledger, Limit, Receipt, Settings
 from ledger.budgets import Budgets
 from ledger.client.aio import AsyncLedger

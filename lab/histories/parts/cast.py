@@ -11,7 +11,8 @@ from typing import Any
 from compactor.report import Tally
 from compactor.visit import visit
 from lab.histories.judges.checker import Record, Seen
-from lab.histories.stage.theatre import LATE, SHORT, Theatre, one_of, rest
+from lab.histories.judges.lanes import COUNTER
+from lab.histories.stage.stage import LATE, SHORT, Stage, one_of, rest
 from ledger.core import tokens
 from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.core.requests import Program, Put, Request, Result
@@ -22,7 +23,6 @@ from reader.read import read
 from simulator.choices import Choices
 from simulator.process import Script, Sleep
 
-COUNTER = "c"
 NUMBERS_MAX = 30
 """A change of 4^29 is the largest there is."""
 YEARS_MS = 10**11
@@ -30,13 +30,13 @@ YEARS_MS = 10**11
 
 @dataclass
 class Cast:
-    theatre: Theatre
+    stage: Stage
     settings: Settings
     record: Record
 
     @property
     def choices(self) -> Choices:
-        return self.theatre.world.choices
+        return self.stage.world.choices
 
     def own(self, region: str) -> Settings:
         return replace(self.settings, region=region)
@@ -63,7 +63,7 @@ class Cast:
             )
             try:
                 _, sums = yield from (
-                    dawdling(program, choices) if self.theatre.faults.slow_reads else program
+                    dawdling(program, choices) if self.stage.faults.slow_reads else program
                 )
             except (DamagedItem, LaneDamaged) as damage:
                 record.broken.append(f"a read in {region}: {damage}")
@@ -77,7 +77,7 @@ class Cast:
                     asked.number for asked in on_time if _is_owed(asked.delta, here, until)
                 )
                 whole = consistent and not any(until.values())
-                record.seen.append(
+                self.stage.answered(
                     Seen(region, whole, value, count, len(record.asked), must, ended)
                 )
 

@@ -8,13 +8,15 @@ drawn: the shipped code writes no item of a lane in two Regions.
 
 from dataclasses import replace
 
-from lab.histories.judges.cost import judge_cost
-from lab.histories.judges.gates import COUNTER, Judge, WatchedWorld
-from lab.histories.judges.gates_end import judge_end
-from lab.histories.judges.restores import restores
-from lab.histories.parts.callers import Table
+from lab.histories.judges.cost import Cost
+from lab.histories.judges.gates import COUNTER, GateJudge
+from lab.histories.judges.gates_end import AllSold, AskedAgain
+from lab.histories.judges.last_words import LastWords
+from lab.histories.judges.restores import Restores
+from lab.histories.parts.callers import Callers
 from lab.histories.stage.filing import Filing, file_as, filed_as
-from lab.histories.stage.theatre import REGIONS, Played, Theatre, in_steps_of, one_of
+from lab.histories.stage.stage import REGIONS, Played, Stage, in_steps_of, one_of
+from lab.histories.stage.world import WatchedWorld
 from ledger.core.limit import Limit
 from ledger.core.values import Lane
 from simulator.choices import Choices
@@ -58,15 +60,17 @@ def play(
     shards = 1 + (choices.pick(3) == 2)
     lanes = tuple(Lane(region, shard, COUNTER) for region in regions for shard in range(shards))
     file_as(_filing(world))
-    table = Table(Theatre(world, faults, log), Judge(world, lanes, limit))
-    world.watch = table.judge.see
-    table.enter_all()
-    table.theatre.play()
-    ended = world.step, world.now_ms
+    stage, gates = Stage(world, faults, log), GateJudge(world, lanes, limit)
+    restores = Restores(gates, choices, stage.counts)
+    ends = (AskedAgain(gates, choices), Cost(gates, choices), AllSold(gates, choices))
+    stage.judged_by(gates, LastWords(gates.gates, gates.wrong), *ends, restores)
+    Callers(stage, gates).enter_all()
+    stage.play()
+    restores.over_ms = world.now_ms
     world.now_ms += 2 * faults.skew_ms
-    wrong = judge_end(table.judge, choices, judge_cost) or restores(table, *ended)
-    table.counts["decided"] = len(table.judge.decided)
-    return Played(wrong, world.step, table.counts)
+    played = stage.ended()
+    stage.counts["decided"] = len(gates.decided)
+    return played
 
 
 def _filing(world: WatchedWorld) -> Filing:

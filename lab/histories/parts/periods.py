@@ -1,8 +1,7 @@
 """Histories of counters with periods: two zones' clocks, retries over midnight and a year later,
 items that retire.
 
-Rule 1: who asks knows its own clock alone, and names a change once, by its time. period_judge.py
-has what is right.
+Rule 1: who asks knows its own clock alone, and names a change once, by its time.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from typing import Any
 
 from compactor.report import Tally
 from compactor.visit import visit
-from lab.histories.judges.gates import WatchedWorld
 from lab.histories.judges.periods import (
     CARRY,
     CEILING,
@@ -24,21 +22,26 @@ from lab.histories.judges.periods import (
     NUMBERS_MAX,
     PLAIN,
     Asked,
+    Failed,
+    Looked,
     PeriodJudge,
+    Taken,
+    Tried,
 )
-from lab.histories.stage.theatre import (
+from lab.histories.stage.stage import (
     LONG,
     REGIONS,
     SHORT,
     Played,
-    Theatre,
+    Stage,
     in_steps_of,
     one_of,
     rest,
 )
+from lab.histories.stage.world import WatchedWorld
 from ledger.client import programs
 from ledger.client.programs import Rules
-from ledger.core.checks import AHEAD_MAX_MS, to_datetime
+from ledger.core.checks import to_datetime
 from ledger.core.errors import InvalidCounter, InvalidTime, LedgerError, LimitReached, PeriodOver
 from ledger.core.keep import Keep
 from ledger.core.limit import Limit
@@ -68,8 +71,25 @@ class Producer:
     mine: list[Asked] = field(default_factory=list)
 
 
-class Stage(PeriodJudge):
+@dataclass
+class Periods:
     """Who adds, reads, compacts and sets limits."""
+
+    stage: Stage
+    judge: PeriodJudge
+    bases: tuple[str, ...]
+
+    @property
+    def is_short(self) -> bool:
+        """Whether all is about the days of one limited counter, which many are short of."""
+        return self.bases == LIMITED[:1]
+
+    @property
+    def choices(self) -> Choices:
+        return self.stage.world.choices
+
+    def clock(self, process: Process | None) -> int:
+        return self.stage.world.now_ms + (process.skew_ms if process is not None else 0)
 
     def enter_all(self) -> None:
         choices = self.choices
@@ -78,7 +98,7 @@ class Stage(PeriodJudge):
             period = Period(one_of(choices, ("hour", "day", "day")), one_of(choices, ZONES))
             period = Period("day") if len(self.bases) == 1 else period
             producer = Producer(region, period)
-            producer.process = self.theatre.enter(
+            producer.process = self.stage.enter(
                 f"producer {number}", region, partial(self.produces, producer)
             )
         for region in REGIONS[:2]:
@@ -92,16 +112,16 @@ class Stage(PeriodJudge):
         self, name: str, region: str, script: Callable[[str, list[Process]], Script]
     ) -> None:
         own: list[Process] = []
-        own.append(self.theatre.enter(name, region, lambda: script(region, own)))
+        own.append(self.stage.enter(name, region, lambda: script(region, own)))
 
     def produces(self, producer: Producer) -> Script:
         rules = Rules(
-            self.own(producer.region),
+            self.judge.own(producer.region),
             lambda: self.clock(producer.process),
             lambda size: bytes(size),
         )
         for n in range(1 + self.choices.pick(4) + 3 * self.is_short):
-            if n >= len(producer.mine) and len(self.asked) < NUMBERS_MAX:
+            if n >= len(producer.mine) and len(self.judge.asked) < NUMBERS_MAX:
                 yield Sleep(one_of(self.choices, (0, HOUR, DAY // 2)))
                 yield Now()
                 producer.mine.append(self._one(producer))
@@ -113,11 +133,13 @@ class Stage(PeriodJudge):
 
     def _one(self, producer: Producer) -> Asked:
         base = one_of(self.choices, self.bases)
-        number = len(self.asked)
+        number = len(self.judge.asked)
         change = 4**number if base in PLAIN else 1 + self.choices.pick(3)
         at_ms = self.clock(producer.process) - self.choices.pick(3) * STEP_MS
-        self.asked.append(Asked(base, number, change, at_ms, producer.region, producer.period))
-        return self.asked[-1]
+        self.judge.asked.append(
+            Asked(base, number, change, at_ms, producer.region, producer.period)
+        )
+        return self.judge.asked[-1]
 
     def _until_answered(
         self, rules: Rules, producer: Producer, one: Asked
@@ -133,38 +155,23 @@ class Stage(PeriodJudge):
         name, began_ms = self.named(one, self.clock(producer.process)), self.clock(producer.process)
         change = Change(name, one.change, one.key, to_datetime(one.at_ms), one.region)
         self._refused(rules, change)
-        closes_ms = self.term(name).closes_ms
-        call = self._begun()
+        call, error = self._begun(), None
         try:
             delta = programs.prepare(rules, change)
             if one.base in LIMITED:
-                self.judge(name).amounts[delta.lane, delta.token] = one.change
+                self.judge.judge(name).amounts[delta.lane, delta.token] = one.change
             yield from programs.add(rules, delta)
-        except PeriodOver:
-            self.counts["over"] += 1
-            if self.clock(producer.process) < closes_ms and began_ms < closes_ms:
-                self.wrong.append(f"{name}: {one.key} is refused as too late, before it is")
-            return True
-        except LimitReached:
-            return True
-        except InvalidTime:
-            if one.at_ms <= began_ms + AHEAD_MAX_MS:
-                self.wrong.append(f"{name}: {one.key} is said not to be of this period")
-            return True
-        except LedgerError as error:
-            self._damaged(f"{one.key} to {name}", error)
-            return False
+        except LedgerError as failure:
+            error = failure
         finally:
-            self.running.pop(call, None)
-        self.counts["counted"] += 1
-        if began_ms >= closes_ms:
-            self.wrong.append(f"{name}: {one.key} counts, and was asked for after its end")
-        one.counted = True
-        return True
+            self.judge.running.pop(call, None)
+        ended_ms = self.clock(producer.process)
+        self.stage.answered(Tried(name, one, began_ms, ended_ms, error))
+        return error is None or isinstance(error, PeriodOver | LimitReached | InvalidTime)
 
     def _begun(self) -> int:
-        call = len(self.running) + self.world.step * 1_000
-        self.running[call] = self.world.step
+        call = len(self.judge.running) + self.stage.world.step * 1_000
+        self.judge.running[call] = self.stage.world.step
         return call
 
     def named(self, one: Asked, now_ms: int) -> str:
@@ -172,7 +179,7 @@ class Stage(PeriodJudge):
 
     def _refused(self, rules: Rules, change: Change) -> None:
         """What no process takes: a base, and a change that is not of the period."""
-        term = self.term(change.counter)
+        term = self.judge.term(change.counter)
         far = replace(change, counter=f"{term.base}@1972-01")
         for wrong, error in (
             (replace(change, counter=term.base), InvalidCounter),
@@ -181,70 +188,67 @@ class Stage(PeriodJudge):
             with suppress(error, InvalidTime):
                 programs.prepare(rules, wrong)
                 if change.at is not None:
-                    self.wrong.append(f"{wrong.counter} takes a change")
+                    self.stage.answered(Taken(wrong.counter))
 
     # -- who reads, compacts and sets limits
     # -----------------------------------------------------------------------
 
     def reads(self, region: str, own: list[Process]) -> Script:
-        calls = Reads(self.own(region), 0, True, lambda: self.clock(own[0]))
+        calls = Reads(self.judge.own(region), 0, True, lambda: self.clock(own[0]))
         for _ in range(6 + self.choices.pick(8)):
             yield self._later()
-            for name in self.names():
+            for name in self.judge.names():
                 yield from self._read(calls, name, own[0])
 
     def _later(self) -> Sleep:
         """Some time, or until the table has begun to delete the oldest period."""
-        names = self.names()
+        names = self.judge.names()
         if names and self.choices.pick(6) == 5:
-            retires_ms = min(self.term(name).retires_s for name in names) * 1_000
+            retires_ms = min(self.judge.term(name).retires_s for name in names) * 1_000
             return Sleep(
-                max(0, (retires_ms - self.world.now_ms) // STEP_MS + self.choices.pick(2 * HOUR))
+                max(
+                    0,
+                    (retires_ms - self.stage.world.now_ms) // STEP_MS + self.choices.pick(2 * HOUR),
+                )
             )
         return rest(self.choices, (*SHORT, 5 * HOUR, 10 * HOUR, DAY, *LONG))
 
     def _read(self, calls: Reads, name: str, process: Process | None) -> Generator[Any, Any, None]:
         yield Now()
-        kept_ms, began_ms = self.term(name).kept_until_ms, self.clock(process)
+        began_ms = self.clock(process)
+        answer: int | LedgerError
         try:
-            balance = (yield from calls.balances([name]))[name]
-        except PeriodOver:
-            if max(began_ms, self.clock(process)) < kept_ms:
-                self.wrong.append(f"{name} is not read any more, and it is kept")
-            return
+            answer = (yield from calls.balances([name]))[name].value
         except LedgerError as error:
-            self._damaged(f"a read of {name}", error)
-            return
-        self.counts["looks"] += 1
-        if began_ms >= kept_ms:
-            self.wrong.append(f"{name} is read as {balance.value}, and it is kept no longer")
-        if self.term(name).base in PLAIN:
-            self._check_value(name, balance.value)
+            answer = error
+        self.stage.answered(Looked(name, began_ms, self.clock(process), answer))
 
     def visits(self, region: str, own: list[Process]) -> Script:
         for _ in range(8 + self.choices.pick(10)):
             yield self._later()
-            for name in [name for name in self.names() if self.term(name).base in PLAIN]:
-                for lane in self.settings.lanes_of(name, region):
+            for name in [
+                name for name in self.judge.names() if self.judge.term(name).base in PLAIN
+            ]:
+                for lane in self.judge.settings.lanes_of(name, region):
                     try:
-                        yield from visit(lane, Tally(), self.own(region))
+                        yield from visit(lane, Tally(), self.judge.own(region))
                     except LedgerError as error:
-                        self._damaged(f"a visit to {lane}", error)
+                        self.stage.answered(Failed(f"a visit to {lane}", error))
 
     def sets_limits(self, region: str, own: list[Process]) -> Script:
-        rules = Rules(self.own(region), lambda: self.clock(own[0]), lambda size: bytes(size))
+        rules = Rules(self.judge.own(region), lambda: self.clock(own[0]), lambda size: bytes(size))
         for _ in range(1 + self.choices.pick(3) + 12 * self.is_short):
             yield rest(self.choices, (*SHORT, HOUR) if self.is_short else LONG)
             yield Now()
-            names = [name for name in self.names() if self.term(name).base in LIMITED]
+            names = [name for name in self.judge.names() if self.judge.term(name).base in LIMITED]
             counter = one_of(self.choices, (*LIMITED, *names))
             call = self._begun()
             try:
                 yield from programs.set_limit(rules, counter, ceiling=2 + self.choices.pick(9))
             except LedgerError as error:
-                self._damaged(f"a limit of {counter}", error)
+                self.stage.answered(Failed(f"a limit of {counter}", error))
             finally:
-                self.running.pop(call, None)
+                self.judge.running.pop(call, None)
 
 
 def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
@@ -268,12 +272,11 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
         fold_min=1 + choices.pick(2),
         unshared_limits=True,
     )
-    stage = Stage(Theatre(world, faults, log), world, settings)
-    stage.bases = one_of(choices, (stage.bases, PLAIN[:1], LIMITED[:1]))
-    world.watch = stage.see
-    stage.enter_all()
+    stage = Stage(world, faults, log)
+    judge = PeriodJudge(stage, world, settings)
+    stage.judged_by(judge)
+    every = (*PLAIN, *LIMITED, *LIMITED)
+    Periods(stage, judge, one_of(choices, (every, PLAIN[:1], LIMITED[:1]))).enter_all()
     over_ms = world.now_ms + one_of(choices, (10, 16, 22, 60, 400)) * DAY // 8 * STEP_MS
-    stage.theatre.play(lambda: world.now_ms >= over_ms)
-    if not stage.wrong:
-        stage.end()
-    return Played(stage.wrong, world.step, stage.counts)
+    stage.play(lambda: world.now_ms >= over_ms)
+    return stage.ended()

@@ -17,9 +17,10 @@ from compactor.commit import LANDING_MAX_MS
 from compactor.rebuild import rebuild
 from compactor.report import Tally
 from compactor.visit import visit
-from lab.histories.parts.cast import COUNTER, Cast
+from lab.histories.judges.lanes import COUNTER
+from lab.histories.parts.cast import Cast
 from lab.histories.parts.writers import Sender
-from lab.histories.stage.theatre import finish, one_of, shelf
+from lab.histories.stage.stage import finish, one_of, shelf
 from ledger.core import items, tokens
 from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.core.requests import DeleteMany, Get, Item, Key, Page, Program, Query
@@ -34,7 +35,7 @@ ROUNDS_MAX = 3
 
 class Disaster:
     def __init__(self, cast: Cast) -> None:
-        self._cast, self._world, self._record = cast, cast.theatre.world, cast.record
+        self._cast, self._world, self._record = cast, cast.stage.world, cast.record
         choices = cast.choices
         self.region = cast.any_region()
         self._lanes = cast.settings.lanes_of(COUNTER, self.region)
@@ -72,8 +73,8 @@ class Disaster:
         for rivals in record.rivals:
             rivals.acknowledged = rivals.acknowledged and not rivals.numbers <= lost
         record.lost |= lost
-        if self._cast.theatre.log is not None:
-            self._cast.theatre.log("the world", f"the replica in {self.region} is made again", "")
+        if self._cast.stage.log is not None:
+            self._cast.stage.log("the world", f"the replica in {self.region} is made again", "")
         # else each of two may be listed: a person decides then
         for _ in range(0 if record.rivals else self._rounds):
             self._goes_on()

@@ -1,23 +1,13 @@
 """Histories of sagas: transfers between limited wallets and a till without a limit, and holds in
 several wallets.
 
-Rule 1: money comes in before a history and never after it, so the sum of all that counts is known.
-Judged is what stands in the table, at every write of a gate or a delta at its home: never more than
-there was.
-Rule 2: a transfer is finished by whoever comes by: its caller after a crash, another process, from
-another Region, and the queue, which adds it in rounds among others. However often it is asked for,
-it has one outcome.
-Rule 3: a call of holds that was refused holds nothing when its caller learns of that, unless a note
-says so. Not judged
-is one that was tried before: a hold of which nobody had an answer may come late.
-Rule 4: one key stands for several transfers, each between two other counters, with an outcome of
+Rule 1: a transfer is finished by whoever comes by: its caller after a crash, another process, from
+another Region, and the queue, which adds it in rounds among others.
+Rule 2: one key stands for several transfers, each between two other counters, with an outcome of
 its own; and somebody adds under the names of their steps as keys of his own, which are no steps.
-Rule 5: in the end everything arrives and there is room; each transfer is finished once more, and
-every wallet has what the outcomes say.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -25,23 +15,34 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from lab.histories.judges.gates import WatchedWorld
-from lab.histories.judges.last_words import Heard
+from lab.histories.judges.last_words import Failed, Heard, LastWords
+from lab.histories.judges.sagas import (
+    START,
+    TILL,
+    WALLETS,
+    ByQueue,
+    Finished,
+    Refused,
+    SagaJudge,
+    named,
+)
+from lab.histories.judges.shared_holds import SharedHolds
 from lab.histories.parts.queue import Programs
 from lab.histories.parts.shared_holds import Sharers
 from lab.histories.stage.filing import Filing, file_as, filed_as
-from lab.histories.stage.theatre import (
+from lab.histories.stage.stage import (
     LONG,
     PACE,
     REGIONS,
     SHORT,
     Played,
-    Theatre,
+    Stage,
     finish,
     in_steps_of,
     one_of,
     rest,
 )
+from lab.histories.stage.world import WatchedWorld
 from ledger.client import programs
 from ledger.client import saga_steps as steps
 from ledger.client.hold_all import hold_all, prepare
@@ -50,88 +51,43 @@ from ledger.client.saga_steps import transfer_of
 from ledger.client.transfer import transfer
 from ledger.core.checks import to_datetime
 from ledger.core.errors import LedgerError, LimitReached, TransferStuck
-from ledger.core.items import delta_of
 from ledger.core.limit import Limit
-from ledger.core.requests import Item, Key
 from ledger.core.running import through
 from ledger.core.settings import Settings
-from ledger.core.values import Change, Lane, Receipt
-from ledger.gate import items
-from ledger.gate.gate import Gate
+from ledger.core.values import Change, Receipt
 from ledger.gate.hold import Hold
 from service.add_from_queue.rounds import rounds
 from simulator.choices import Choices
 from simulator.faults import Faults, mix
 from simulator.process import Log, Move, Script
 
-TILL = "till"
-WALLETS = ("wallet:a", "wallet:b", "wallet:c")
-START = dict(zip((*WALLETS, TILL), (6, 3, 0, 5), strict=True))
 CEILING = 7
 TRIES = 12
-ROOM = 10**6
 SHARED_MS = 10_000_000
 """When a history begins, and the time of all transfers with the shared key."""
-
-
-Named = tuple[str, ...]
-"""What a transfer is: its key, source and target."""
-
-
-@dataclass
-class Books:
-    """What counts, by counter, from the writes alone."""
-
-    gates: dict[Key, Gate] = field(default_factory=dict)
-    deltas: dict[Key, Change] = field(default_factory=dict)
-    wrong: list[str] = field(default_factory=list)
-    most: int = ROOM
-    watch: Callable[[Gate], None] = lambda gate: None
-
-    def see(self, region: str, key: Key, item: Item | None) -> None:
-        kind, _, text = key.pk.partition("#")
-        if kind == "gate" and item is not None:
-            self.gates[key] = items.gate_of(Lane.parse(text), item)
-            self.watch(self.gates[key])
-        elif kind == "delta" and item is not None:
-            self.deltas[key] = Change(
-                Lane.parse(text).counter, delta_of(Lane.parse(text), item).change
-            )
-        if (total := sum(self.values().values())) > self.most:
-            self.wrong.append(f"{total} counts, and there was never more than {self.most}")
-
-    def values(self) -> Counter[str]:
-        found = Counter({gate.lane.counter: 0 for gate in self.gates.values()})
-        for gate in self.gates.values():
-            found[gate.lane.counter] += gate.value
-        for change in self.deltas.values():
-            found[change.counter] += change.change
-        return found
-
-    def held(self) -> set[str]:
-        return {token for gate in self.gates.values() for token in gate.held}
-
-
-def named(of: Change) -> Named:
-    assert of.then is not None
-    return str(of.idempotency_key), of.counter, of.then.counter
 
 
 @dataclass
 class Bank:
     """What the processes of a history share."""
 
-    theatre: Theatre
+    stage: Stage
     regions: tuple[str, ...]
-    books: Books = field(default_factory=Books)
-    asked: dict[Named, Change] = field(default_factory=dict)
-    outcomes: dict[Named, str] = field(default_factory=dict)
-    moves: dict[Named, bool] = field(default_factory=dict)
-    counts: Counter[str] = field(default_factory=Counter)
+    judge: SagaJudge = field(init=False)
+
+    def __post_init__(self) -> None:
+        assert isinstance(self.stage.world, WatchedWorld)
+        self.judge = SagaJudge(self.stage.world, self.rules, self.stage.counts)
+        words = LastWords(self.judge.gates, self.judge.wrong)
+        self.stage.judged_by(self.judge, words, SharedHolds())
+
+    @property
+    def counts(self) -> Counter[str]:
+        return self.stage.counts
 
     @property
     def choices(self) -> Choices:
-        return self.theatre.world.choices
+        return self.stage.world.choices
 
     def pick(self, options: int) -> int:
         return self.choices.pick(options)
@@ -148,7 +104,7 @@ class Bank:
         )
         return Rules(
             settings,
-            lambda: self.theatre.world.now_ms,
+            lambda: self.stage.world.now_ms,
             lambda size: bytes(self.pick(256) for _ in range(size)),
         )
 
@@ -157,22 +113,21 @@ class Bank:
             region, pace = one_of(self.choices, self.regions), one_of(self.choices, PACE)
             mine: list[Change] = []
             enters = partial(self._moves, f"m{number}", region, mine, pace)
-            self.theatre.enter(f"caller {number}", region, enters)
+            self.stage.enter(f"caller {number}", region, enters)
         for number in range(self.pick(3)):
             region = one_of(self.choices, self.regions)
-            self.theatre.enter(
+            self.stage.enter(
                 f"queue {number}", region, partial(self._queue, f"q{number}", region, [])
             )
-        sharers = Sharers(self.theatre.world, self.rules, WALLETS, self.books.wrong, self.counts)
-        self.books.watch = sharers.see
+        sharers = Sharers(self.stage, self.rules, WALLETS)
         for number in range(self.pick(4)):
             region = one_of(self.choices, self.regions)
-            self.theatre.enter(
+            self.stage.enter(
                 f"sharer {number}", region, partial(sharers.play, f"s{number}", region)
             )
         for number in range(self.pick(4)):
             region = one_of(self.choices, self.regions)
-            self.theatre.enter(
+            self.stage.enter(
                 f"holder {number}", region, partial(self._holds, f"h{number}", region, count())
             )
 
@@ -184,7 +139,9 @@ class Bank:
                 mine.append(self._asks(f"{name}/{n}", region))
             yield from self._finish(mine[n], region, rules)
             if self.pick(4) == 3:
-                yield from self._finish(one_of(self.choices, [*self.asked.values()]), region, rules)
+                yield from self._finish(
+                    one_of(self.choices, [*self.judge.asked.values()]), region, rules
+                )
             if self.pick(8) == 7:
                 yield from self._adds_under_its_names(mine[n], region, rules[region])
 
@@ -195,11 +152,11 @@ class Bank:
         """
         source = one_of(self.choices, (*WALLETS, *WALLETS, TILL))
         target = one_of(self.choices, [each for each in START if each != source])
-        amount, at = 1 + self.pick(4), to_datetime(self.theatre.world.now_ms - self.pick(1_000))
+        amount, at = 1 + self.pick(4), to_datetime(self.stage.world.now_ms - self.pick(1_000))
         if self.pick(3) == 0:
             key, amount, at, region = "shared", 3, to_datetime(SHARED_MS), self.regions[0]
         of = transfer_of(source, target, amount, key, at, region)
-        return self.asked.setdefault(named(of), of)
+        return self.judge.asked.setdefault(named(of), of)
 
     def _adds_under_its_names(self, of: Change, region: str, rules: Rules) -> Script:
         """Nothing, so that it counts however late it comes, by keys that read like the names of
@@ -218,7 +175,7 @@ class Bank:
         """
         yield rest(self.choices, LONG)
         while len(mine) < 1 + self.pick(4):
-            known = [*self.asked.values()]
+            known = [*self.judge.asked.values()]
             mine.append(
                 one_of(self.choices, known)
                 if known and self.pick(2)
@@ -232,8 +189,8 @@ class Bank:
             for of, outcome in zip(batch, outcomes, strict=True):
                 if isinstance(outcome, Receipt | LimitReached):
                     self.counts["by queue"] += 1
-                    self._decided(of, moved=isinstance(outcome, Receipt))
-            batch = [of for of in batch if named(of) not in self.moves]
+                    self.stage.answered(ByQueue(of, isinstance(outcome, Receipt)))
+            batch = [of for of in batch if named(of) not in self.judge.moves]
             if not batch:
                 break
             yield rest(self.choices, SHORT)
@@ -244,10 +201,11 @@ class Bank:
         for _ in range(TRIES):
             heard = Heard(several=True)
             try:
-                self.answered(of, (yield from heard.of(transfer(rules[here], of))).outcome)
+                outcome = (yield from heard.of(transfer(rules[here], of))).outcome
+                self.stage.answered(Finished(of, outcome))
                 break
             except LedgerError as error:
-                self.books.wrong += heard.lies(error, self.books.gates.values())
+                self.stage.answered(Failed(heard, error))
                 self.counts["stuck"] += isinstance(error, TransferStuck)
                 if self.pick(3) == 2:
                     here = one_of(self.choices, self.regions)
@@ -255,36 +213,17 @@ class Bank:
             yield rest(self.choices, SHORT)
         yield Move(region)
 
-    def answered(self, of: Change, outcome: str) -> None:
-        self.counts[outcome] += 1
-        self._decided(of, moved=outcome == "moved")
-        if (was := self.outcomes.setdefault(named(of), outcome)) != outcome:
-            self.books.wrong.append(f"{named(of)} was {was}, and now it is {outcome}")
-
-    def _decided(self, of: Change, *, moved: bool) -> None:
-        if self.moves.setdefault(named(of), moved) != moved:
-            self.books.wrong.append(f"{named(of)} has moved and has not")
-
-    def due(self) -> Counter[str]:
-        """What each counter has once every transfer is decided."""
-        values = Counter(START)
-        for of in self.asked.values():
-            if self.moves[named(of)]:
-                assert of.then is not None
-                values.update({of.counter: of.change, of.then.counter: of.then.change})
-        return values
-
     def _holds(self, name: str, region: str, numbers: "count[int]") -> Script:
         rules = self.rules(region)
         for _ in range(1 + self.pick(6)):
             yield rest(self.choices, LONG)
-            number, at = next(numbers), to_datetime(self.theatre.world.now_ms)
+            number, at = next(numbers), to_datetime(self.stage.world.now_ms)
             named: dict[str, Any] = (
                 {"idempotency_key": f"{name}/{number}", "at": at} if self.pick(2) else {}
             )
             wallets = WALLETS[self.pick(2) :] if self.pick(2) else WALLETS[::-1]
             length = timedelta(
-                milliseconds=one_of(self.choices, (300, 10**6)) * self.theatre.world.step_ms
+                milliseconds=one_of(self.choices, (300, 10**6)) * self.stage.world.step_ms
             )
             asked = prepare(
                 rules, wallets, one_of(self.choices, (-2, -1, 1, 2, 3)), length, **named
@@ -294,14 +233,10 @@ class Bank:
                 yield from heard.of(hold_all(rules, asked))
             except LimitReached as refused:
                 self.counts["refused holds"] += 1
-                tokens = {delta.token for delta in asked.deltas}
-                if tokens & self.books.held() and not hasattr(refused, "__notes__"):
-                    self.books.wrong.append(
-                        f"{name}/{number} was refused, and something is held for it"
-                    )
+                self.stage.answered(Refused(f"{name}/{number}", asked.deltas, refused))
                 continue
             except LedgerError as error:
-                self.books.wrong += heard.lies(error, self.books.gates.values())
+                self.stage.answered(Failed(heard, error))
                 continue
             self.counts["held"] += 1
             yield rest(self.choices, SHORT)
@@ -328,43 +263,14 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
             slack_ms=100 * step_ms,
         )
     )
-    bank = Bank(Theatre(world, faults, log), regions)
-    world.watch = bank.books.see
+    bank = Bank(Stage(world, faults, log), regions)
     rules = bank.rules(regions[0])
     for counter, amount in START.items():
         finish(
             world, regions[0], programs.add(rules, programs.prepare(rules, Change(counter, amount)))
         )
     world.quiesce()
-    bank.books.most = sum(START.values())
+    bank.judge.most = sum(START.values())
     bank.enter_all()
-    bank.theatre.play()
-    return Played(bank.books.wrong or _judge_end(bank), world.step, bank.counts)
-
-
-def _judge_end(bank: Bank) -> list[str]:
-    """Each transfer without an outcome is finished; then each is finished once more."""
-    world, regions, books = bank.theatre.world, bank.regions, bank.books
-    try:
-        world.quiesce()
-        for wallet in WALLETS:
-            finish(
-                world, regions[0], programs.set_limit(bank.rules(regions[0]), wallet, ceiling=ROOM)
-            )
-        for asked in (
-            [of for of in bank.asked.values() if named(of) not in bank.moves],
-            [*bank.asked.values()],
-        ):
-            for number, of in enumerate(asked):
-                world.quiesce()
-                region = regions[number % len(regions)]
-                bank.answered(of, finish(world, region, transfer(bank.rules(region), of)).outcome)
-            due, values = bank.due(), books.values()
-            books.wrong += [
-                f"{name} has {values[name]}, not {due[name]}"
-                for name in START
-                if values[name] != due[name]
-            ]
-    except LedgerError as error:
-        books.wrong.append(f"at the end: {type(error).__name__}: {error}")
-    return books.wrong
+    bank.stage.play()
+    return bank.stage.ended()

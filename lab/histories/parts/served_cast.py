@@ -3,17 +3,17 @@ and purges a queue.
 """
 
 import base64
-from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from lab.histories.judges.service import SEATS
 from lab.histories.parts.cast import NUMBERS_MAX, Cast
 from lab.histories.parts.writers import PACKED_MAX, Sender, enter_writer
 from lab.histories.stage.served_world import ServedWorld
-from lab.histories.stage.theatre import LATE, LONG, PACES, one_of, rest
+from lab.histories.stage.stage import LATE, LONG, PACES, one_of, rest
 from ledger.core import tokens
 from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.core.requests import Now
@@ -31,7 +31,6 @@ from service.ring.records import arrived
 from service.ring.ring import Memory, Rung, ring
 from simulator.process import Process, Script, Sleep
 
-SEATS = "seats"
 CHANGES = (1, 2, 3, 3, -1, -2)
 TRIES_MAX = 8
 EVERY_S = (1, 1, 6, 60)
@@ -49,12 +48,11 @@ class Service(Cast):
     every_s: int = 0
     producers: list[Process] = field(default_factory=list)
     memories: dict[str, list[Memory]] = field(default_factory=dict)
-    counts: Counter[str] = field(default_factory=Counter)
 
     @property
     def world(self) -> ServedWorld:
-        assert isinstance(self.theatre.world, ServedWorld)
-        return self.theatre.world
+        assert isinstance(self.stage.world, ServedWorld)
+        return self.stage.world
 
     def is_over(self, region: str) -> bool:
         """Whether nothing is left to do in a Region, and nothing can come."""
@@ -75,7 +73,7 @@ class Service(Cast):
             self.world.cut.clear()
 
     def enter_all(self) -> None:
-        choices, enter = self.choices, self.theatre.enter
+        choices, enter = self.choices, self.stage.enter
         self.every_s = one_of(choices, EVERY_S)
         packs = choices.pick(2) == 1
         pace = one_of(choices, (LONG, LATE, LATE))
@@ -84,9 +82,7 @@ class Service(Cast):
                 break
             home = self.any_region()
             ahead_ms = (
-                AHEAD_MS
-                if len(self.theatre.processes) % 4 == 3 and self.settings.fold_min < 3
-                else 0
+                AHEAD_MS if len(self.stage.processes) % 4 == 3 and self.settings.fold_min < 3 else 0
             )
             enter_writer(Sender(self, home, ahead_ms=ahead_ms), packs, lambda: pace)
         for number in range(4 + choices.pick(8)) if self.settings.limits else ():
@@ -101,12 +97,12 @@ class Service(Cast):
                 home,
                 partial(self._sets, Gates.limited(self.own(home), SEATS, "the setter"), pace),
             )
-        self.producers = list(self.theatre.processes)
+        self.producers = list(self.stage.processes)
         for region in self.settings.regions:
             self._enter_in(region)
 
     def _enter_in(self, region: str) -> None:
-        choices, enter = self.choices, self.theatre.enter
+        choices, enter = self.choices, self.stage.enter
         rare = 4 if self.settings.limits else 16
         enter(f"reader {region}", region, partial(self.reads, region, 3 + choices.pick(6), LONG))
         self.memories[region] = [Memory() for _ in range(1 + choices.pick(2))]
@@ -159,7 +155,9 @@ class Service(Cast):
             yield from _sent(
                 ring(came, done, one_of(choices, memories), self.own(region), self.every_s)
             )
-            self.counts.update(rings=done.numbers["LanesRung"], late=done.numbers["LateDeltas"])
+            self.stage.counts.update(
+                rings=done.numbers["LanesRung"], late=done.numbers["LateDeltas"]
+            )
             post.position += came.first_of(done.failed)[0] if done.failed else len(batch)
 
     def _compacts(self, region: str) -> Script:
@@ -185,7 +183,7 @@ class Service(Cast):
 
     def _report(self, done: Done) -> None:
         gave_up = done.outcome in (Outcome.GAVE_UP, Outcome.UNVERIFIED)
-        self.counts.update(visits=done.visited, dropped=int(gave_up and not done.sent))
+        self.stage.counts.update(visits=done.visited, dropped=int(gave_up and not done.sent))
         if done.lost is not None and not isinstance(done.lost, LedgerError):
             raise done.lost
         if isinstance(done.error, DamagedItem | LaneDamaged):

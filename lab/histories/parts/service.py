@@ -1,67 +1,24 @@
 """Histories of the deployed service: writers, readers, and in each Region `ring`, `compact` and
-`sweep` as shipped.
-
-Rule 1: When everybody has come to an end, what messages told of is judged. Then comes the judgement
-of every other history. A history of thresholds has them, and a limited counter beside.
-Rule 2: The judge knows the rules and not the code: who rings is worked out here, too.
-Rule 3: A lane that has a record is in the directory. No entry at or below a watermark is listed
-nowhere.
-Rule 4: A ringing item stands for what came before it, up to its own time or that of its record,
-whichever is later. Of what any stands for less than fold_min is in the tail, unless a message was
-dropped that only folds. After a sweep, because messages were lost, less than fold_min is in the
-tail at all.
-Rule 5: Of a threshold the side is the truth of the value, of one of the ceiling under the ceiling
-that is set in the end; an event is true of its own number. Every crossing was published, and each
-id says one thing. Of two crossings that follow each other the later one has seen what the earlier
-one had: whatever left the value in between is a stray.
+`sweep` as shipped. A history of thresholds has them, and a limited counter beside.
 """
 
-import hashlib
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
-from typing import Any
 
-from lab.histories.judges import checker
-from lab.histories.judges.checker import deltas_in
-from lab.histories.parts.cast import COUNTER
-from lab.histories.parts.lanes import judge_end, strays_of, timed
-from lab.histories.parts.served_cast import SEATS, Service
-from lab.histories.stage.served_world import Record, ServedWorld
-from lab.histories.stage.theatre import (
-    REGIONS,
-    Played,
-    Theatre,
-    finish,
-    in_steps_of,
-    one_of,
-    shelf,
-    strays_left,
-)
-from ledger.core import items
-from ledger.core.entries import time_ms
-from ledger.core.limit import IN, OUT, Limit, Threshold
+from lab.histories.judges.checker import Record
+from lab.histories.judges.lanes import COUNTER, AtRest, Reads
+from lab.histories.judges.service import SEATS, ServiceJudge
+from lab.histories.parts.served_cast import Service
+from lab.histories.stage.served_world import ServedWorld
+from lab.histories.stage.stage import REGIONS, Played, Stage, in_steps_of, one_of, timed
+from ledger.core.limit import Limit, Threshold
 from ledger.core.settings import Settings
-from ledger.core.values import Lane
-from ledger.gate.items import gate_key
-from ledger.lane import crossings, directory
-from reader.read import balances
-from service.compact.result import Done
-from service.compact.serve import serve
-from service.messages import job_of
-from service.sweep.sweep import Swept, sweep
 from simulator.choices import Choices
 from simulator.faults import Faults, mix
 from simulator.process import Log
-from simulator.world import World
 
-ROUNDED_MS = 999
 STEPS_MAX = 40_000
 STEPS_MS = (10, 10, 10, 40, 160)
-HOURS = 0.01
-"""Of a sweep's pass."""
-
 CALM_MS = 40
 """A step no longer than this, and no pause is as long as a second ask waits beyond a commit."""
 
@@ -87,33 +44,26 @@ def play(
     world = ServedWorld(regions, choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps)
     world.step_ms, world.now_ms, world.shows_changes = step_ms, 10_000_000, thresholds
     world.lost, world.doubled, world.stream_late = lost, doubled, late
-    record = checker.Record()
-    service = Service(
-        Theatre(world, faults, log), _settings(choices, regions, step_ms, thresholds), record
-    )
+    record, stage = Record(), Stage(world, faults, log)
+    stage.judged_by(Reads(record))
+    service = Service(stage, _settings(choices, regions, step_ms, thresholds), record)
     service.enter_all()
     if thresholds:
         service.settings = _with_thresholds(service.settings, choices, record.numbers)
-    service.theatre.play(service.joined_again, STEPS_MAX)
+    stage.play(service.joined_again, STEPS_MAX)
     calm = step_ms < CALM_MS or not (faults.pause or faults.slow_visits or faults.late)
-    over = all(service.is_over(region) for region in regions)
-    wrong = list(checker.check_reads(record))
-    if not wrong and over:
-        swept = world.purged or not calm
-        wrong = _swept(service) if swept else []
-        wrong = wrong or judge(
-            world, service.settings, swept, record.lost, dropped=service.counts["dropped"] > 0
-        )
-    crossings = (
-        len({each["id"] for post in world.posts.values() for each in post.events}) if over else 0
-    )
-    wrong = wrong or judge_end(world, replace(service.settings, clean=True), record)
-    counts = (
-        Counter(crossings=crossings)
-        if thresholds
-        else service.counts + Counter(purged=int(world.purged))
-    )
-    return Played(wrong, world.step, counts)
+    settings, over = service.settings, all(service.is_over(region) for region in regions)
+    if over:
+        swept, dropped = world.purged or not calm, stage.counts["dropped"] > 0
+        stage.judged_by(ServiceJudge(world, settings, record.lost, swept, dropped))
+    stage.judged_by(AtRest(world, replace(settings, clean=True), record))
+    played = stage.ended()
+    if thresholds:
+        told = {each["id"] for post in world.posts.values() for each in post.events}
+        played.counts = Counter(crossings=len(told) if over else 0)
+    else:
+        played.counts = stage.counts + Counter(purged=int(world.purged))
+    return played
 
 
 def _settings(
@@ -151,174 +101,3 @@ def _with_thresholds(settings: Settings, choices: Choices, numbers: int) -> Sett
     )
     half = Threshold(of_ceiling=0.5, region=region())
     return replace(settings, thresholds={COUNTER: of_all, SEATS: (*of_seats, half)})
-
-
-def _swept(service: Service) -> list[str]:
-    """Two passes of the sweep, and what they send is served, with no fault left; but some is
-    stopped at first.
-    """
-    world, wrong = service.world, list[str]()
-    world.lost = world.doubled = world.stream_late = 0
-    for _ in range(2):
-        for region in world.regions:
-            world.quiesce()
-            world.now_ms += 3_600_000 + service.settings.keep_ms
-            own = service.own(region)
-            for run in range(3):
-                finish(
-                    world, region, sweep(Swept(), own, lambda: False, lambda: False, hours=HOURS)
-                )
-                world.now_ms += int(HOURS * 3_600_000) // (1 + run)
-            if not _served(world, own):
-                wrong.append(f"after the sweep the queue of {region} is never empty")
-    return wrong
-
-
-def _served(world: ServedWorld, own: Settings) -> bool:
-    for _ in range(1_000):
-        batch = world.receive(own.region, 10)
-        for job in (job_of(message.body, own) for message in batch):
-            stops = world.choices.pick(30) if world.choices.pick(2) and job.tries < 3 else 10**9
-            left = iter(range(stops))
-            finish(world, own.region, serve(Done(job=job), own, lambda: next(left, None) is None))  # noqa: B023
-        world.delete(own.region, batch)
-        if not world.posts[own.region].queue:
-            return True
-        world.now_ms = max(world.now_ms, world.next_ms(own.region) or 0)
-    return False
-
-
-def judge(
-    world: ServedWorld, settings: Settings, swept: bool, rivals: set[int], *, dropped: bool
-) -> list[str]:
-    """What is not as it was promised. swept: of all lanes, since. dropped: a message that only
-    folds was. rivals: the changes that share a token with another one, which may count in their
-    place until one of the two is folded."""
-    wrong: list[str] = []
-    for region in world.regions:
-        arrived: dict[Lane, list[Record]] = {}
-        for record in world.posts[region].records:
-            found = items.lane_of(record.key.pk)
-            if found is not None and found[0] == "delta" and found[1].region == region:
-                arrived.setdefault(found[1], []).append(record)
-        for lane, records in arrived.items():
-            if world.replicas[region].item(directory.key_of(lane)) is None:
-                wrong.append(f"{lane} is not in the directory")
-            if left := strays_left(world, lane):
-                wrong.append(f"{lane}: {len(left)} strays that nobody will settle")
-            waiting = _waiting(world, lane, records, settings.fold_min, swept)
-            if waiting >= settings.fold_min and (swept or not dropped):
-                wrong.append(f"{lane}: {waiting} changes in the tail that nobody will fold")
-    return wrong or _of_thresholds(world, settings, rivals)
-
-
-def _waiting(
-    world: World, lane: Lane, records: Sequence[Record], fold_min: int, swept: bool
-) -> int:
-    """How many changes in the tail of a lane some ringing item stands for."""
-    _, _, upto = shelf(world, lane)
-    tail: set[bytes] = set()
-    reach_ms = 2**63 if swept else -1
-    for record in reversed(records):
-        item = world.replicas[lane.region].item(record.key)
-        held = items.entries_of(lane, item).tokens if item is not None else ()
-        drawn = hashlib.sha256(f"{record.key.pk}\0{record.key.sk}".encode()).digest()[:8]
-        if held and int.from_bytes(drawn, "big") / 2**64 < len(held) / fold_min:
-            reach_ms = max(reach_ms, record.made_ms + ROUNDED_MS, time_ms(max(held)))
-        tail |= {token for token in held if token > upto and time_ms(token) <= reach_ms}
-    return len(tail)
-
-
-def _of_thresholds(world: ServedWorld, settings: Settings, rivals: set[int]) -> list[str]:
-    wrong, leave = list[str](), strays_of(world, settings) | rivals
-    for region in settings.regions:
-        own = replace(settings, region=region)
-        for counter in settings.thresholds:
-            value = finish(world, region, balances([counter], own, consistent=True))[counter].value
-            events = [each for each in world.posts[region].events if each["counter"] == counter]
-            for threshold in own.told_here(counter):
-                if threshold.of_ceiling is not None:  # half of what is set, rounded down
-                    threshold = Threshold(above=_ceiling(world, own) // 2, name=threshold.name)
-                wrongs = wrong_crossings(world, own, counter, threshold, value, events, leave)
-                wrong.extend(f"{counter} {threshold.name} in {region}: {each}" for each in wrongs)
-    return wrong
-
-
-def _ceiling(world: ServedWorld, own: Settings) -> int:
-    """Of the seats, as it is set in the gate with the first rights, in that Region's replica."""
-    gate = world.replicas[own.region].item(gate_key(Lane(own.regions[0], 0, SEATS)))
-    return int(gate["ceiling"]["N"]) if gate is not None else own.limits[SEATS].ceiling or 0
-
-
-def wrong_crossings(
-    world: World,
-    own: Settings,
-    counter: str,
-    threshold: Threshold,
-    value: int,
-    published: Sequence[dict[str, Any]],
-    leave: set[int],
-) -> list[str]:
-    """The item against the value, and the events against the item.
-
-    leave: deltas that may leave a value again.
-    """
-    events = [each for each in published if each["threshold"] == threshold.name]
-    item = world.replicas[own.region].item(
-        crossings.crossing_key(own.region, counter, threshold.name)
-    )
-    crossing = (
-        crossings.crossing_of(own.region, counter, threshold.name, item)
-        if item is not None
-        else None
-    )
-    side, number = (crossing.side, crossing.number) if crossing is not None else (OUT, 0)
-    wrong = []
-    if side != threshold.side_of(value):
-        wrong.append(f"it is {side} after {number} crossings, and the value is {value}")
-    if crossing is not None and not crossing.is_told:
-        wrong.append(f"crossing {number} was never told")
-    if {each["number"] for each in events} != set(range(1, number + 1)):
-        wrong.append(
-            f"{number} crossings, and events of {sorted({each['number'] for each in events})}"
-        )
-    return [
-        *wrong,
-        *_said_twice(threshold, events),
-        *(_grown(events, leave) if counter == COUNTER else ()),
-    ]
-
-
-def _said_twice(threshold: Threshold, events: Sequence[dict[str, Any]]) -> list[str]:
-    """Each id says one thing, the first of each in order, and sides take turns."""
-    first: dict[str, dict[str, Any]] = {}
-    wrong = []
-    for event in events:
-        if first.setdefault(event["id"], event) != event:
-            wrong.append(f"{event['id']} says two things")
-        then = replace(
-            threshold, **{side: event[side] for side in ("above", "below") if side in event}
-        )
-        if event["side"] != (IN if event["number"] % 2 else OUT) or event["side"] != then.side_of(
-            event["value"]
-        ):
-            wrong.append(f"crossing {event['number']} is {event['side']} at {event['value']}")
-    if [each["number"] for each in first.values()] != list(range(1, len(first) + 1)):
-        wrong.append(f"told in the order {[each['number'] for each in first.values()]}")
-    return wrong
-
-
-def _grown(events: Sequence[dict[str, Any]], leave: set[int]) -> list[str]:
-    """No crossing is from an older view than the one before it, which may only lack what may
-    leave a value.
-    """
-    wrong = []
-    seen = [
-        deltas_in(value) for value in {each["number"]: each["value"] for each in events}.values()
-    ]
-    for one, after in pairwise(seen):
-        if one is None or after is None:
-            wrong.append("a crossing's value counts a delta twice")
-        elif gone := one - after - leave:
-            wrong.append(f"a crossing has not seen {sorted(gone)}, which the one before it had")
-    return wrong

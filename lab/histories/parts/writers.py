@@ -14,8 +14,9 @@ from functools import partial
 from typing import Any
 
 from lab.histories.judges.checker import Asked, Record, Rivals
-from lab.histories.parts.cast import COUNTER, NUMBERS_MAX, Cast
-from lab.histories.stage.theatre import LONG, SHORT, one_of, rest
+from lab.histories.judges.lanes import COUNTER
+from lab.histories.parts.cast import NUMBERS_MAX, Cast
+from lab.histories.stage.stage import LONG, SHORT, one_of, rest
 from ledger.core import tokens
 from ledger.core.errors import LedgerError
 from ledger.core.requests import Now, Put, Request, Together
@@ -75,9 +76,9 @@ class Sender:
             return
         asked.acknowledged = True
         if region == asked.delta.lane.region:
-            theatre = self.cast.theatre
-            late_ms = theatre.world.now_ms - tokens.time_ms(asked.delta.token)
-            latest_ms = self.cast.settings.allowed_lateness_ms - theatre.faults.skew_ms
+            stage = self.cast.stage
+            late_ms = stage.world.now_ms - tokens.time_ms(asked.delta.token)
+            latest_ms = self.cast.settings.allowed_lateness_ms - stage.faults.skew_ms
             asked.on_time = asked.on_time or late_ms <= latest_ms
 
 
@@ -86,7 +87,7 @@ def enter_writer(sender: Sender, packs: bool, pace: Callable[[], Sequence[int]])
     cast = sender.cast
     several = packs and cast.choices.pick(2) == 1
     numbers = cast.numbers(2 + cast.choices.pick(PACKED_MAX - 1) if several else 1)
-    cast.theatre.enter(
+    cast.stage.enter(
         f"writer {numbers.start}", sender.home, partial(writes, numbers, sender, pace(), [])
     )
 

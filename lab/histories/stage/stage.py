@@ -1,5 +1,5 @@
-"""What every history stands on: a world, the processes that are let loose on it, and the faults
-that befall them.
+"""What every history and every small cast stands on: a world, its faults, the processes that are let
+loose on it, and the judges that look on.
 
 Rule 1: everything follows from the choices, so a seed or a list of picks is the whole history.
 """
@@ -9,12 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from lab.histories.stage.judge import Judge, ended
+from lab.histories.stage.world import WatchedWorld
 from ledger.core import items, tokens
-from ledger.core.requests import Instant, Now, Program, Result
+from ledger.core.requests import Instant, Item, Key, Now, Program, Result
 from ledger.core.running import drive
+from ledger.core.settings import Settings
 from ledger.core.values import Lane
 from simulator.choices import Choices
-from simulator.faults import Faults
+from simulator.faults import NONE, Faults
 from simulator.happening import by_itself
 from simulator.process import Log, Process, Script, Sleep
 from simulator.world import Landing, World
@@ -45,11 +48,31 @@ class Played:
 
 
 @dataclass(slots=True)
-class Theatre:
+class Stage:
     world: World
-    faults: Faults
-    log: Log | None
+    faults: Faults = NONE
+    log: Log | None = None
     processes: list[Process] = field(default_factory=list)
+    judges: list[Judge] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def judged_by(self, *judges: Judge) -> None:
+        """By these from here on; at the end in this order."""
+        self.judges += judges
+        if isinstance(self.world, WatchedWorld):
+            self.world.watch = self._written
+
+    def _written(self, region: str, key: Key, item: Item | None) -> None:
+        for judge in self.judges:
+            judge.at_write(region, key, item)
+
+    def answered(self, answer: object) -> None:
+        for judge in self.judges:
+            judge.at_answer(answer)
+
+    def ended(self) -> Played:
+        """The history is over: what its judges say."""
+        return Played(ended(self.judges), self.world.step, self.counts)
 
     def enter(self, name: str, region: str, script: Callable[[], Script]) -> Process:
         process = Process(name, region, script, self.world, self.faults, self.log)
@@ -120,6 +143,20 @@ def any_skew(choices: Choices, faults: Faults) -> int:
 
 def in_steps_of(step_ms: int, faults: Faults) -> Faults:
     return replace(faults, skew_ms=faults.skew_ms * step_ms)
+
+
+def timed(step_ms: int) -> Settings:
+    """Times in proportion to the real ones.
+
+    keep is above a read's longest time and lag and four worst clocks.
+    """
+    return Settings(
+        table="counters",
+        region=REGIONS[0],
+        allowed_lateness_ms=250 * step_ms,
+        keep_ms=1_000 * step_ms,
+        read_time_max_ms=300 * step_ms,
+    )
 
 
 def finish(world: World, region: str, program: Program[Result]) -> Result:

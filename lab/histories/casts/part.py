@@ -1,22 +1,21 @@
-"""What every stage of a small cast stands on: a world, the processes that are let loose on it, each
-one's answers.
+"""A part that a small cast plugs into its stage: the steps that it can take, and each process's
+answers.
 
-Rule 1: a cast is a table of steps, and a step is a call of a method of its stage. What a cast does
+Rule 1: a cast is a table of steps, and a step is a call of a method of its part. What a cast does
 before its processes begin happens at once and without a fault.
-Rule 2: a stage keeps the answers of each process, because a process that had the same answers is in
-the same state.
-Rule 3: a pause takes no step: whatever may happen in it may happen between two steps anyhow.
-Rule 4: what a request does to several items, which are not one transaction, happens one by one
-where a stage says so.
+Rule 2: the answers of each process are kept, because a process that had the same answers is in the
+same state.
+Rule 3: what a request does to several items, which are not one transaction, happens one by one
+where a part says so.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from functools import partial, wraps
 from operator import methodcaller
 from typing import Any
 
-from lab.histories.stage.theatre import REGIONS, finish
+from lab.histories.stage.judge import ended, found
+from lab.histories.stage.stage import REGIONS, Stage, finish
 from ledger.core.errors import GaveUp, LedgerError
 from ledger.core.requests import (
     At,
@@ -31,7 +30,6 @@ from ledger.core.requests import (
 )
 from ledger.core.running import through
 from simulator.choices import Replayed
-from simulator.faults import NONE
 from simulator.process import Log, Process, Script
 from simulator.world import World
 
@@ -40,7 +38,7 @@ Casts = dict[str, Sequence[methodcaller]]
 
 
 class Steps:
-    """`do.fold()` is a step of a cast: the call of a stage's method, once there is a stage."""
+    """`do.fold()` is a step of a cast: the call of a part's method, once there is a part."""
 
     def __getattr__(self, name: str) -> Callable[..., methodcaller]:
         return partial(methodcaller, name)
@@ -55,7 +53,7 @@ def process(method: Callable[..., Program[object]]) -> Callable[..., None]:
     """
 
     @wraps(method)
-    def step(self: "Boards", *given: Any, region: str = HOME, name: str = "", **named: Any) -> None:
+    def step(self: "Part", *given: Any, region: str = HOME, name: str = "", **named: Any) -> None:
         self.enter(
             method(self, region, *given, **named), region, name or f"{method.__name__} in {region}"
         )
@@ -63,7 +61,7 @@ def process(method: Callable[..., Program[object]]) -> Callable[..., None]:
     return step
 
 
-class Boards(ABC):
+class Part:
     kind: type[World] = World
     one_by_one: tuple[type, ...] = (DeleteMany,)
     """Requests to several items that are gone through item by item."""
@@ -79,23 +77,35 @@ class Boards(ABC):
     """So much time passes, at some moment."""
 
     def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
-        self.choices, self.order, self.log = Replayed(order), order, log
+        self.choices, self.order = Replayed(order), order
         self.world = self.kind((HOME, AWAY), self.choices, page_size=10, lag_steps=0)
-        self.processes: list[Process] = []
+        self.stage = Stage(self.world, log=log)
         self.answers: list[list[int]] = []
         self.failures: list[LedgerError] = []
 
-    @abstractmethod
-    def seen(self) -> list[str]:
-        """What is wrong with what the processes saw."""
+    @property
+    def processes(self) -> list[Process]:
+        return self.stage.processes
 
-    @abstractmethod
+    def may_fail(self, error: LedgerError) -> bool:
+        """Whether a process may fail so."""
+        return True
+
+    def seen(self) -> list[str]:
+        """What is wrong so far."""
+        return found(self.stage.judges) or [
+            f"{type(error).__name__}: {error}"
+            for error in self.failures
+            if not self.may_fail(error)
+        ]
+
     def judged(self) -> list[str]:
         """What is wrong if everything stops here."""
+        return ended(self.stage.judges)
 
-    @abstractmethod
     def known(self) -> object:
         """What decides the judgement, besides the world and the answers."""
+        return [judge.known() for judge in self.stage.judges]
 
     def arrivals(self) -> list[tuple[str, Key]]:
         """What may arrive in another Region now, and be noticed there."""
@@ -113,7 +123,7 @@ class Boards(ABC):
         self.world.now_ms += ms
 
     def having(self, **given: object) -> None:
-        """What a stage says of itself is this in a cast."""
+        """What a part says of itself is this in a cast."""
         for name, value in given.items():
             setattr(self, name, value)
 
@@ -128,7 +138,7 @@ class Boards(ABC):
         twin = "2" if any(process.name == name for process in self.processes) else ""
 
         def step(request: Request) -> Generator[Any, Any, Any]:
-            if isinstance(request, Pause):
+            if isinstance(request, Pause):  # whatever may happen in it may happen between two steps
                 return None
             parts = self._parts(request)
             came: list[Any] = []
@@ -153,9 +163,7 @@ class Boards(ABC):
                 self.failures.append(error)
 
         self.answers.append(answers)
-        self.processes.append(
-            Process(f"{name} {twin}".strip(), region, script, self.world, NONE, self.log)
-        )
+        self.stage.enter(f"{name} {twin}".strip(), region, script)
 
     def _parts(self, request: Request) -> list[Request]:
         match request:
