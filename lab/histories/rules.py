@@ -20,6 +20,7 @@ JUDGES = (
     "judges/gates",
     "judges/gates_end",
     "judges/periods",
+    "judges/periods_end",
     "judges/sagas",
     "judges/service",
 )

@@ -12,7 +12,8 @@ Rule 3: nothing goes wrong on the way, so no call may fail.
 from contextlib import suppress
 
 from lab.histories.casts.part import AWAY, HOME, Part, process
-from lab.histories.judges.gates import COUNTER, Asked, Decided, GateJudge, Listed
+from lab.histories.judges.answers import Asked, Decided, Listed
+from lab.histories.judges.gates import COUNTER, GateJudge
 from lab.histories.judges.gates_end import AllSold, AskedAgain
 from lab.histories.stage.filing import Filing, file_as
 from lab.histories.stage.world import WatchedWorld

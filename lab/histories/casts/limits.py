@@ -21,7 +21,8 @@ LIMITED_CASTS: Casts = {
         do.send("one"), do.send("one", region=AWAY)),
     # away it arrives at any time, as do the gates
     "the_first_rights_are_opened_beside_a_change_of_another_lane": (
-        do.limited(1, lanes=(LANE, LANE_AWAY, LANE_BESIDE)), do.added_beside(LANE_BESIDE, everywhere=False),
+        do.limited(1, lanes=(LANE, LANE_AWAY, LANE_BESIDE)),
+        do.added_beside(LANE_BESIDE, everywhere=False),
         do.send_in(LANE), do.send_in(LANE_AWAY, -1)),
     "the_first_gate_of_all_is_opened_beside_a_change_of_another_lane": (
         do.limited(1, lanes=(LANE, LANE_AWAY)), do.added_beside(LANE, everywhere=True),
@@ -51,41 +52,51 @@ LIMITED_CASTS: Casts = {
         do.roll(), do.roll(), do.send("one")),
     # whose fingerprint would be taken for one of then
     "a_retry_of_what_was_filed_beside_a_hold_of_long_ago": (
-        do.limited(filing=replace(NEVER, holds_beside=0, slack_ms=250)), do.held("hold"), do.wait(ROUND_MS),
-        do.sent("one"), do.rolled(), do.sent("two", old=900), do.end("hold", RELEASED), do.roll(), do.send("one")),
+        do.limited(filing=replace(NEVER, holds_beside=0, slack_ms=250)), do.held("hold"),
+        do.wait(ROUND_MS),
+        do.sent("one"), do.rolled(), do.sent("two", old=900), do.end("hold", RELEASED), do.roll(),
+        do.send("one")),
     "the_last_unit_in_two_regions": (  # each could take it from the other many times
         do.in_two_regions(1), do.having(steps_max=20), do.send("one"), do.send("two", region=AWAY)),
     "a_unit_for_each_of_two_in_another_region_who_send_twice": (
         do.in_two_regions(2), do.having(resends=True, copies_stay=True),
         do.send("one", region=AWAY), do.send("two", region=AWAY)),
     "the_last_unit_is_given_back_while_another_region_wants_it": (
-        do.in_two_regions(1), do.held("hold"), do.end("hold", RELEASED), do.send("one", region=AWAY)),
+        do.in_two_regions(1), do.held("hold"), do.end("hold", RELEASED),
+        do.send("one", region=AWAY)),
     "the_last_unit_is_given_back_while_two_want_it": (
         do.limited(1), do.held("hold"), do.end("hold", RELEASED), do.send("one"), do.send("two")),
     "a_hold_twice_against_its_roll": (
         do.limited(filing=AT_ONCE), do.to_hold("hold"), do.send("hold"), do.send("hold")),
     # there is room for one hold, not for two
     "a_hold_that_ends_where_it_was_granted_against_its_roll": (
-        do.limited(filing=replace(NEVER, holds_beside=999)), do.to_hold("hold"), do.to_hold("other"),
+        do.limited(filing=replace(NEVER, holds_beside=999)), do.to_hold("hold"),
+        do.to_hold("other"),
         do.hold_and_end("hold", 1), do.send("other"), do.roll()),
     "a_hold_by_name_with_two_lengths_at_once": (
         do.limited(3), do.hold_by_name("hold"), do.hold_by_name("hold", length_ms=10**5)),
     "a_hold_by_name_with_two_lengths_against_its_rolls": (
-        do.limited(3, filing=AT_ONCE), do.hold_by_name("hold"), do.hold_by_name("hold", length_ms=10**5)),
+        do.limited(3, filing=AT_ONCE), do.hold_by_name("hold"),
+        do.hold_by_name("hold", length_ms=10**5)),
     "a_hold_by_name_again_with_another_length_against_its_roll_and_its_end": (
-        do.held_by_name("hold", length_ms=10**5), do.hold_by_name("hold"), do.roll(), do.end("hold", 1)),
+        do.held_by_name("hold", length_ms=10**5), do.hold_by_name("hold"), do.roll(),
+        do.end("hold", 1)),
     "a_filed_hold_by_name_again_with_another_length_against_its_end_and_a_roll": (
-        do.held_by_name("hold", length_ms=10**5), do.rolled(), do.hold_by_name("hold"), do.end("hold", 1), do.roll()),
+        do.held_by_name("hold", length_ms=10**5), do.rolled(), do.hold_by_name("hold"),
+        do.end("hold", 1), do.roll()),
     "a_hold_by_name_with_two_lengths_of_what_is_sold": (
-        do.limited(1), do.sent("one"), do.hold_by_name("hold"), do.hold_by_name("hold", length_ms=10**5)),
+        do.limited(1), do.sent("one"), do.hold_by_name("hold"),
+        do.hold_by_name("hold", length_ms=10**5)),
     "a_name_is_closed_against_who_holds_by_it": (
         do.close("hold"), do.hold_by_name("hold", length_ms=10**5)),
     "two_ends_of_a_hold": (
-        do.limited(1), do.held("hold"), do.end("hold", 1), do.end("hold", RELEASED), do.send("one")),
+        do.limited(1), do.held("hold"), do.end("hold", 1), do.end("hold", RELEASED),
+        do.send("one")),
     "two_ends_of_a_hold_against_its_roll": (
         do.held("hold", 2), do.end("hold", 1), do.end("hold", RELEASED), do.roll()),
     "two_ends_of_a_filed_hold_and_their_rolls": (
-        do.held("hold"), do.rolled(), do.file_as(AT_ONCE), do.end("hold", 1), do.end("hold", RELEASED)),
+        do.held("hold"), do.rolled(), do.file_as(AT_ONCE), do.end("hold", 1),
+        do.end("hold", RELEASED)),
     "a_retry_of_a_hold_against_its_end_and_a_roll": (
         do.held("hold"), do.rolled(), do.send("hold"), do.end("hold", 1), do.roll()),
     "two_who_free_a_hold_that_is_over_against_its_capture": (
@@ -95,7 +106,8 @@ LIMITED_CASTS: Casts = {
     "a_hold_that_is_over_is_freed_for_the_last_unit_against_its_capture_and_a_roll": (
         do.limited(1), do.held("hold", over=True), do.roll(), do.send("one"), do.end("hold", 1)),
     "a_tighter_limit_against_the_last_unit": (
-        do.limited(1), do.sent("sold and back"), do.sent("back", -1), do.set_limit(0), do.send("one")),
+        do.limited(1), do.sent("sold and back"), do.sent("back", -1), do.set_limit(0),
+        do.send("one")),
     "two_limits_at_once": (
         do.limited(2), do.sent("one"), do.set_limit(1), do.set_limit(3)),
     "a_wider_limit_against_two_who_want_more_than_there_is": (
@@ -106,7 +118,8 @@ LIMITED_CASTS: Casts = {
         do.in_turn("one", "two", 2, "three", region=AWAY)),
     # it remembers that so much was too much
     "a_process_frees_a_hold_and_sells_the_rest_of_it_elsewhere": (
-        do.in_two_regions(3), do.held("hold", 3, over=True), do.asked("one"), do.asked("two", 2, region=AWAY),
+        do.in_two_regions(3), do.held("hold", 3, over=True), do.asked("one"),
+        do.asked("two", 2, region=AWAY),
         do.in_turn("one", "two", short=2)),
     "a_history_elsewhere_while_two_rolls_replicate": (
         do.sent("one"), do.rolled(), do.gate_arrives(AWAY), do.sent("two", old=900), do.rolled(),

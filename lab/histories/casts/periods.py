@@ -14,6 +14,7 @@ from compactor.report import Tally
 from compactor.visit import visit
 from lab.histories.casts.part import AWAY, HOME, Casts, Part, do, process
 from lab.histories.judges.periods import CARRY, CEILING, PeriodJudge
+from lab.histories.judges.periods_end import PeriodsAtEnd
 from lab.histories.stage.stage import finish
 from lab.histories.stage.world import WatchedWorld
 from ledger.client import programs
@@ -61,7 +62,7 @@ class PeriodSteps(Part):
     def judged(self) -> list[str]:
         self.world.quiesce()
         if self.world.now_ms < self.judge.term(NEW).end_ms:
-            self.judge.short(NEW)
+            PeriodsAtEnd(self.judge).short(NEW)
         return self.judge.wrong
 
     def arrivals(self) -> list[tuple[str, Key]]:

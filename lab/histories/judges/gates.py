@@ -13,9 +13,9 @@ Rule 4: a history is all that was decided up to some moment; of what counts noth
 some.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lab.histories.judges.answers import Asked, Decided, Listed, Stood
 from lab.histories.stage.judge import Judge
 from lab.histories.stage.world import WatchedWorld
 from ledger.core import tokens
@@ -25,25 +25,12 @@ from ledger.core.requests import Item, Key
 from ledger.core.tokens import until_ms
 from ledger.core.values import Delta, Lane
 from ledger.gate import items
-from ledger.gate.answer import Decision
-from ledger.gate.copies import Copies
 from ledger.gate.gate import REFUSED, Gate, change_of, counts
 from ledger.gate.gates import Gates
 from ledger.gate.sold_out import SoldOut
 from simulator.choices import Choices
 
 COUNTER = "g"
-
-
-@dataclass(slots=True)
-class Asked:
-    """A change or a hold that was asked for. outcome: what a caller was told last, if it was
-    decided. is_named: it is a hold that its name decides, for every length."""
-
-    delta: Delta
-    is_hold: bool = False
-    outcome: int | None = None
-    is_named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,35 +48,6 @@ class Moment:
         """What can be taken; a hold that is over is free for who began after it was granted."""
         free = sum(abs(n) for granted, n in self.over if granted < since and n * amount > 0)
         return free + sum(own for (_, side), own in self.own.items() if side == side_of(amount))
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """An answer about a change or a hold, of a moment since that step. how: its end, for which the
-    call asked."""
-
-    one: Asked
-    decision: Decision
-    since: int
-    how: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """All that a lane decided, by a strong read at its home (`whole`) or from copies."""
-
-    lane: Lane
-    outcomes: Mapping[str, int]
-    whole: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Stood:
-    """A read in a Region, while its limit was this all the time."""
-
-    region: str
-    copies: Copies
-    limit: Limit
 
 
 @dataclass

@@ -6,8 +6,7 @@ its time, once.
 Rule 2: by the clock of who asks: before the end of a period and what may come late nobody is
 refused as too late, and after it nothing counts that did not; before it is kept no longer everybody
 reads it, and after it nobody.
-Rule 3: as long as a period is kept, no read is damaged or counts a change twice; when all has
-retired nothing of it is left, and all else is.
+Rule 3: as long as a period is kept, no read is damaged or counts a change twice.
 Rule 4: a period opens with a limit that its base had at some moment of the call that opened it.
 Rule 5: what is carried from one period is taken by the next one, and no more than may be; all that
 was free, at rest.
@@ -15,19 +14,12 @@ was free, at rest.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from compactor.report import Tally
-from compactor.verify import verify_gates
-from compactor.visit import visit
 from lab.histories.judges.gates import GateJudge
 from lab.histories.stage.judge import Judge
-from lab.histories.stage.stage import REGIONS, Stage, finish
+from lab.histories.stage.stage import REGIONS, Stage
 from lab.histories.stage.world import WatchedWorld
-from ledger.client import programs
-from ledger.client.programs import Rules
 from ledger.core.checks import AHEAD_MAX_MS, to_datetime
 from ledger.core.errors import (
     DamagedItem,
@@ -43,11 +35,9 @@ from ledger.core.limit import UP
 from ledger.core.period import Period
 from ledger.core.requests import Item, Key
 from ledger.core.settings import Settings
-from ledger.core.values import Change, Lane
+from ledger.core.values import Lane
 from ledger.gate import items as gates
 from ledger.gate.gate import Gate
-from ledger.gate.gates import Gates
-from reader.rules import Rules as Reads
 
 CEILING, CARRY = 6, 3
 PLAIN, LIMITED = ("p:a", "p:b"), ("q:a", "q:b")
@@ -190,7 +180,7 @@ class PeriodJudge(Judge):
                 if answer.began_ms >= kept_ms:
                     self.wrong.append(f"{name} is read as {value}, and it is kept no longer")
                 if self.term(name).base in PLAIN:
-                    self._check_value(name, value)
+                    self.check_value(name, value)
 
     # -- what is seen of writes
     # ----------------------------------------------------------------------------------------
@@ -258,7 +248,7 @@ class PeriodJudge(Judge):
             self.judges[counter] = judge
         return self.judges[counter]
 
-    def _check_value(self, name: str, value: int) -> None:
+    def check_value(self, name: str, value: int) -> None:
         numbers = {one.number for one in self.asked if one.name == name}
         digits = {n: value // 4**n % 4 for n in range(NUMBERS_MAX)}
         if wrong := {n: times for n, times in digits.items() if times > (n in numbers)}:
@@ -267,93 +257,3 @@ class PeriodJudge(Judge):
     def _damaged(self, what: str, error: LedgerError) -> None:
         if isinstance(error, DamagedItem | LaneDamaged | GateLost):
             self.wrong.append(f"{what}: {type(error).__name__}: {error}")
-
-    # -- the end
-    # ----------------------------------------------------------------------------------------------
-
-    def at_end(self) -> None:
-        world = self.world
-        world.quiesce()
-        now_ms = world.now_ms
-        kept = [name for name in self.names() if now_ms < self.term(name).kept_until_ms]
-        for region in REGIONS[:2]:
-            calls = Reads(self.own(region), 0, True, lambda: now_ms)
-            for name in kept:
-                self._is_right(region, name, calls)
-        for name in kept:
-            term = self.term(name)
-            if term.base in LIMITED and term.before.end_ms <= now_ms < min(
-                term.before.kept_until_ms, term.end_ms
-            ):
-                self.short(name)
-        self._retires()
-
-    def _is_right(self, region: str, name: str, calls: Reads) -> None:
-        world = self.world
-        if self.term(name).base in PLAIN:
-            for lane in self.settings.lanes_of(name):
-                finish(world, lane.region, visit(lane, Tally(), self.own(lane.region)))
-            world.quiesce()
-            value = finish(world, region, calls.balances([name]))[name].value
-            self._check_value(name, value)
-            counted = [one for one in self.asked if one.name == name and one.counted]
-            if missing := [one.key for one in counted if not value // 4**one.number % 4]:
-                self.wrong.append(f"{name} in {region} lacks {missing}")
-            return
-        made = Gates.limited(self.own(region), name, "the end")
-        for check in finish(world, region, verify_gates(made)):
-            self.wrong += check.differences
-
-    def short(self, name: str) -> None:
-        """Somebody is short of more than there is: all that the period before has left has come
-        by then.
-        """
-        world, before = self.world, self.term(name).before
-        rules = Rules(self.own(REGIONS[0]), lambda: world.now_ms, lambda size: bytes(size))
-        delta = programs.prepare(rules, Change(name, 10**6, "short", to_datetime(world.now_ms)))
-        self.judge(name).amounts[delta.lane, delta.token] = delta.change
-        with suppress(LimitReached):
-            finish(world, REGIONS[0], programs.add(rules, delta))
-        old, new = self._first(before.name), self._first(name)
-        carried = old.carried if old is not None else 0
-        is_over = world.now_ms >= before.end_ms
-        left = self.judge(before.name).left()[UP] if old is not None and is_over else 0
-        if new.took != carried or carried > CARRY or (carried < CARRY and left > 0):
-            self.wrong.append(
-                f"{name} took {new.took}; {before.name} carried {carried}, and {left} are left "
-                "there"
-            )
-
-    def _first(self, name: str) -> Any:
-        lane = Lane(REGIONS[0], 0, name)
-        item = self.world.replicas[REGIONS[0]].item(gates.gate_key(lane))
-        return gates.gate_of(lane, item) if item is not None else None
-
-    def _retires(self) -> None:
-        """All of it goes, and nothing else."""
-        world = self.world
-        others = [key for key in self._keys() if not self._is_of_period(key)]
-        world.now_ms = (
-            max((self.term(name).retires_s for name in self.names()), default=0) * 1_000 + 10**9
-        )
-        for _ in range(3):
-            for region, key in world.expired():
-                world.expire(region, key)
-            world.quiesce()
-        left = self._keys()
-        if of_periods := [key for key in left if self._is_of_period(key)]:
-            self.wrong.append(f"{len(of_periods)} items never retire, such as {of_periods[0]}")
-        if gone := [key for key in others if key not in left]:
-            self.wrong.append(f"{gone[0]} is gone, and is of no period")
-
-    def _keys(self) -> list[Key]:
-        cells = self.world.replicas[REGIONS[0]].cells
-        return [
-            Key(pk, sk)
-            for pk, of in cells.items()
-            for sk, cell in of.items()
-            if cell.item is not None
-        ]
-
-    def _is_of_period(self, key: Key) -> bool:
-        return "@" in key.pk or "@" in key.sk

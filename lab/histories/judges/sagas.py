@@ -1,4 +1,4 @@
-"""The judge of sagas: what counts and is held, from the writes alone; and the outcomes of transfers.
+"""The judge of sagas: what counts and is held, from the writes alone; and what callers are told.
 
 Rule 1: money comes in before a history and never after it, so the sum of all that counts is known.
 Judged is what stands in the table, at every write of a gate or a delta at its home: never more than

@@ -1,5 +1,5 @@
-"""The judge of the deployed service: what messages told of, once everybody has come to an end; and of
-thresholds.
+"""The judge of the deployed service, once everybody has come to an end: what messages told of, and
+events of thresholds.
 
 Rule 1: the judge knows the rules and not the code: who rings is worked out here, too.
 Rule 2: A lane that has a record is in the directory. No entry at or below a watermark is listed
@@ -15,8 +15,9 @@ one had: whatever left the value in between is a stray.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -131,13 +132,17 @@ def _served(world: ServedWorld, own: Settings) -> bool:
         batch = world.receive(own.region, 10)
         for job in (job_of(message.body, own) for message in batch):
             stops = world.choices.pick(30) if world.choices.pick(2) and job.tries < 3 else 10**9
-            left = iter(range(stops))
-            finish(world, own.region, serve(Done(job=job), own, lambda: next(left, None) is None))  # noqa: B023
+            is_over = partial(_counted_down, iter(range(stops)))
+            finish(world, own.region, serve(Done(job=job), own, is_over))
         world.delete(own.region, batch)
         if not world.posts[own.region].queue:
             return True
         world.now_ms = max(world.now_ms, world.next_ms(own.region) or 0)
     return False
+
+
+def _counted_down(left: Iterator[int]) -> bool:
+    return next(left, None) is None
 
 
 def _waiting(

@@ -1,5 +1,4 @@
-"""The judge of calls of holds in several wallets that several processes make, each with a length and
-an order of its own.
+"""The judge of calls of holds in several wallets that several processes share.
 
 Rule 1: one key and list is one call, whatever the length: each wallet is held once for it, at every
 write of a gate.

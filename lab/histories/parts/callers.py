@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from lab.histories.judges.gates import COUNTER, Asked, Decided, GateJudge, Listed, Stood
+from lab.histories.judges.answers import Asked, Decided, Listed, Stood
+from lab.histories.judges.gates import COUNTER, GateJudge
 from lab.histories.judges.last_words import Failed, Heard
 from lab.histories.parts.recall import Memory
 from lab.histories.stage.stage import LONG, PACE, SHORT, Stage, one_of, rest

@@ -160,11 +160,15 @@ def changes(counter: str) -> list[Change]:
 
 
 def held(ledger: Any) -> Hold:
-    return ledger.hold("lim", -5, expires=timedelta(hours=1), **named("h"))  # type: ignore[no-any-return]
+    hold: Hold = ledger.hold("lim", -5, expires=timedelta(hours=1), **named("h"))
+    return hold
 
 
 def all_held(ledger: Any) -> Holds:
-    return ledger.hold_all(["lim", "wallet"], -5, expires=timedelta(hours=1), **named("all"))  # type: ignore[no-any-return]
+    holds: Holds = ledger.hold_all(
+        ["lim", "wallet"], -5, expires=timedelta(hours=1), **named("all")
+    )
+    return holds
 
 
 def budget(ledger: Any) -> Any:

@@ -28,6 +28,7 @@ from lab.histories.judges.periods import (
     Taken,
     Tried,
 )
+from lab.histories.judges.periods_end import PeriodsAtEnd
 from lab.histories.stage.stage import (
     LONG,
     REGIONS,
@@ -274,7 +275,7 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     )
     stage = Stage(world, faults, log)
     judge = PeriodJudge(stage, world, settings)
-    stage.judged_by(judge)
+    stage.judged_by(judge, PeriodsAtEnd(judge))
     every = (*PLAIN, *LIMITED, *LIMITED)
     Periods(stage, judge, one_of(choices, (every, PLAIN[:1], LIMITED[:1]))).enter_all()
     over_ms = world.now_ms + one_of(choices, (10, 16, 22, 60, 400)) * DAY // 8 * STEP_MS

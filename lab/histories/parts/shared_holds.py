@@ -1,5 +1,5 @@
-"""Who makes calls of holds in several wallets that several processes share, each with a length and an
-order of its own.
+"""Who makes calls of holds in several wallets that several processes share, each with a length and
+an order of its own.
 """
 
 from collections.abc import Callable, Generator, Sequence
