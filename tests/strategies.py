@@ -23,7 +23,8 @@ from ledger.core.values import Checkpoint, CleanNote, Delta, Lane, Segment
 
 def effort(share: float) -> settings:
     """This share of the profile's examples: a test that costs more is given fewer."""
-    return settings(max_examples=max(1, round(settings.default.max_examples * share)))  # type: ignore[union-attr]
+    assert settings.default is not None
+    return settings(max_examples=max(1, round(settings.default.max_examples * share)))
 
 
 # -- what is right

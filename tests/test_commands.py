@@ -162,12 +162,14 @@ def documented() -> set[str]:
 
 
 ELSEWHERE = {  # what neither .ci/run nor the workflow's own steps run: a test that does
-    "python -m lab.histories --seed 7": "tests/lab/histories/test_histories.py::test_a_history_can_be_read",
+    "python -m lab.histories --seed 7": "tests/lab/histories/test_histories.py::"
+    "test_a_history_can_be_read",
     "python -m tests.ledgerctl.page": "tests/ledgerctl/test_page.py::"
     "test_the_pages_sessions_are_what_the_commands_print",
     # part of make check
     "make docs": "tests/test_programs.py::test_ci_starts_every_target_of_the_makefile",
-    "make newest PYTHON314=": "tests/test_commands.py::test_make_newest_plays_on_the_newest_python_that_starts",
+    "make newest PYTHON314=": "tests/test_commands.py::"
+    "test_make_newest_plays_on_the_newest_python_that_starts",
 }
 
 

@@ -89,7 +89,9 @@ class Page:
     def palette(self, name: str) -> str:
         """A colour of the page, as the browser writes it."""
         script = """const probe = document.body.appendChild(document.createElement("i"));
-          probe.style.color = `var(${arguments[0]})`; const color = getComputedStyle(probe).color; probe.remove();
+          probe.style.color = `var(${arguments[0]})`;
+          const color = getComputedStyle(probe).color;
+          probe.remove();
           return color"""
         return str(self.run(script, name))
 

@@ -2,6 +2,7 @@
 
 from base64 import b64decode
 from dataclasses import replace
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
@@ -145,16 +146,22 @@ def step(page: Page) -> str:
     return page.text("#steps [aria-current]")
 
 
+def has_come_to(page: Page, due_ms: int) -> bool:
+    return int(page.run("return picture.now_ms")) >= due_ms
+
+
 def overflowing(page: Page) -> list[str]:
     """What stands out of the window, or out of a box that it is in, at its right."""
     return list(
         page.run(
             """
-            const page = document.documentElement, right = (box) => box.getBoundingClientRect().right;
+            const page = document.documentElement;
+            const right = (box) => box.getBoundingClientRect().right;
             const cut = [...document.querySelectorAll("main :is(p, strong, span, li, button, dd)")]
               .filter((box) => box.checkVisibility() && !box.closest("table, button"))
               .filter((box) => right(box) > right(box.closest(".card") ?? document.body));
-            return [...cut.map((box) => box.textContent), ...(page.scrollWidth > innerWidth ? ["the page"] : [])];
+            const wide = page.scrollWidth > innerWidth ? ["the page"] : [];
+            return [...cut.map((box) => box.textContent), ...wide];
             """
         )
     )
@@ -186,7 +193,7 @@ def test_a_disturbed_page_makes_a_small_moving_picture(page: Page) -> None:
     acts = list(ACTS)
     while not page.text("#verdict").startswith("At rest"):
         due_ms = len(frames) * EVERY_MS
-        page.wait(lambda due_ms=due_ms: int(page.run("return picture.now_ms")) >= due_ms)  # type: ignore[misc]
+        page.wait(partial(has_come_to, page, due_ms))
         if acts and due_ms >= acts[0][0]:
             page.click(acts.pop(0)[1])
         frames.append(seen())

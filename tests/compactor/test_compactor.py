@@ -230,7 +230,10 @@ def test_a_damaged_lane_is_reported_and_stays_as_it_is() -> None:
 def test_a_version_that_none_can_follow_is_not_rebuilt() -> None:
     home, away = lanes()
     a_version_that_none_can_follow(home)
-    says = rf"^{LANE}: no checkpoint can follow the one in the table: .*9999999999.* Nothing was written\. Look at"
+    says = (
+        rf"^{LANE}: no checkpoint can follow the one in the table: .*9999999999.* "
+        r"Nothing was written\. Look at"
+    )
     with refused(home, LaneDamaged, says):
         compactor(home, away).rebuild(COUNTER)
     home, away = lanes()

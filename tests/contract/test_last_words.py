@@ -108,7 +108,8 @@ def test_nor_of_a_call_whose_request_the_sdk_sent_twice(
     plain = Ledger(made, client=engine.client(A), **given)
     plain.add("lim", 100, idempotency_key="first", at=to_datetime(LATER_MS - FAR_MS))
     hold = held(plain)
-    ledger = Ledger(made, client=Resending(engine.client(A), operation), **given)  # type: ignore[arg-type]
+    client: Any = Resending(engine.client(A), operation)
+    ledger = Ledger(made, client=client, **given)
     answer = or_error(call, ledger, hold)
     answers: list[Any] = answer if isinstance(answer, list) else [answer]
     assert {*map(type, answers)} == {OutcomeUnknown}

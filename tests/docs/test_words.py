@@ -48,8 +48,9 @@ BANNED = {
     r"(?i)\bbur(y|ies|ied)\b": "move to the dead-letter queue",
     r"(?i)\bbefall": "happen to",
     r"(?i)\bow(e|es|ed)\b": "lack, be below 0",
-    BEGIN
-    + r"([A-Z][a-z]+ed|Told|Held|Kept|Sent|Lost|Left|Written) (is|are|was|were)\b": "begin with who does it",
+    BEGIN + r"([A-Z][a-z]+ed|Told|Held|Kept|Sent|Lost|Left|Written) (is|are|was|were)\b": (
+        "begin with who does it"
+    ),
     BEGIN + r"The same (call )?again[.,;]": "call again",
 }
 

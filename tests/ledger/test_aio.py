@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from importlib.util import find_spec
 from itertools import count
 from typing import Any
@@ -181,7 +182,7 @@ def many(name: str) -> list[Change]:
     return [Change(f"{name}:likes", 1, f"many/{n}", AT) for n in range(27)]
 
 
-CANCELLED: dict[str, tuple[Callable[[Any, str], Any], int]] = {
+CANCELLED: dict[str, tuple[Callable[..., Any], int]] = {
     "add": (lambda ledger, name: ledger.add(f"{name}:likes", 1, idempotency_key="k", at=AT), 1),
     "add_many": (lambda ledger, name: ledger.add_many(many(name)), 27),
     "add_many in packs": (lambda ledger, name: ledger.add_many(many(name), pack=True), 27),
@@ -200,7 +201,7 @@ async def test_a_cancelled_change_is_unknown_and_counts_once_again(what: str, cl
     for n in count(1):
         name = f"{'-'.join(what.split())}-{n}"
         counter = f"stock:{name}" if "gate" in what else f"{name}:likes"
-        answer = await cancelled_at(n, client, lambda ledger, name=name: call(ledger, name))  # type: ignore[misc]
+        answer = await cancelled_at(n, client, partial(call, name=name))
         if not isinstance(answer, asyncio.CancelledError):
             assert reader.read(counter).value == amount
             break

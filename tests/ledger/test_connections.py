@@ -155,7 +155,8 @@ def test_a_forked_child_waits_for_no_refresh_of_its_parent(
     soon = datetime.now(UTC) + timedelta(minutes=5)
     credentials: Any = RefreshableCredentials("a", "s", "t", soon, refresh, "a role")
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session() if "boto3" in kind else None)
-    inner = boto3.DEFAULT_SESSION._session if "boto3" in kind else client._session()  # type: ignore[union-attr]
+    default: Any = boto3.DEFAULT_SESSION
+    inner = default._session if "boto3" in kind else client._session()
     monkeypatch.setattr(inner, "_credentials", credentials)
     made: Any = FastClient("eu-west-1", server.url) if kind == "FastClient" else None
     ledger = Ledger(settings(endpoint_url=server.url), client=made)

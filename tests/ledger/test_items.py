@@ -120,14 +120,20 @@ class Kind:
 KINDS = {
     "delta": Kind(
         deltas, items.delta_item, items.delta_of, items.delta_key, Delta(LANE, A, -6), DELTA,
-        {"change": [CHANGE_MAX + 1, -CHANGE_MAX - 1], "sk": ["checkpoint", "segment#x", "note", *NO_TOKEN]},
+        {
+            "change": [CHANGE_MAX + 1, -CHANGE_MAX - 1],
+            "sk": ["checkpoint", "segment#x", "note", *NO_TOKEN],
+        },
     ),
     "checkpoint": Kind(
-        checkpoints(), items.checkpoint_item, items.checkpoint_of, lambda value: items.checkpoint_key(value.lane),
+        checkpoints(), items.checkpoint_item, items.checkpoint_of,
+        lambda value: items.checkpoint_key(value.lane),
         Checkpoint(LANE, -2, 2, B, 4, A, 1291191960000), CHECKPOINT,
         {
-            "total": [2 * CHANGE_MAX + 1, -2 * CHANGE_MAX - 1], "count": [0, -1, 10**20], "version": [0, -1, 10**10],
-            "watermark": NO_TOKEN, "last": NO_TOKEN, "sk": ["", "Checkpoint", "chec\u212apoint", "checkpoint ", A],
+            "total": [2 * CHANGE_MAX + 1, -2 * CHANGE_MAX - 1],
+            "count": [0, -1, 10**20], "version": [0, -1, 10**10],
+            "watermark": NO_TOKEN, "last": NO_TOKEN,
+            "sk": ["", "Checkpoint", "chec\u212apoint", "checkpoint ", A],
         },
     ),
     "segment": Kind(
@@ -138,7 +144,8 @@ KINDS = {
     ),
     "clean note": Kind(
         notes, items.note_item, items.note_of, lambda value: items.note_key(value.lane),
-        CleanNote(LANE, 4, 1291191960000), NOTE, {"version": [0, -1, 10**10], "sk": ["", "Clean", "clean "]},
+        CleanNote(LANE, 4, 1291191960000), NOTE,
+        {"version": [0, -1, 10**10], "sk": ["", "Clean", "clean "]},
     ),
 }  # fmt: skip
 OTHER_TYPES: list[dict[str, Any]] = [

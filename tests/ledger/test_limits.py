@@ -179,7 +179,10 @@ def test_a_refusal_says_the_limit_and_what_was_left(sale: Pair) -> None:
 
     key, refused_hold = sale.key(), sale.key()
     assert carried("would pass", sale.here.add, SEATS, 11, **key) == (10, 10, False)
-    repeated = r"11 would pass the limit\. Nothing .* The limit is 10 now, and all Regions together have 10 left\."
+    repeated = (
+        r"11 would pass the limit\. Nothing .* The limit is 10 now, and all Regions together "
+        r"have 10 left\."
+    )
     assert carried(repeated, sale.here.add, SEATS, 11, **key) == (10, 10, False)
     sale.world.now_ms += 1_001
     assert carried("would pass", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (
@@ -452,9 +455,13 @@ def test_a_hold_of_the_side_without_a_limit_is_refused(sale: Pair) -> None:
     makes 150.
     """
     sale.add(STOCK, 100)
-    aside = "sets nothing aside"
-    of_stock = rf"A hold of \+50 {aside}: {STOCK} has only a floor\. Nothing was written\. To reserve 50 pass -50\."
-    of_seats = rf"A hold of -5 {aside}: {SEATS} has only a ceiling\. Nothing was written\. To reserve 5 pass 5\."
+    aside, nothing = "sets nothing aside", r"Nothing was written\."
+    of_stock = (
+        rf"A hold of \+50 {aside}: {STOCK} has only a floor\. {nothing} To reserve 50 pass -50\."
+    )
+    of_seats = (
+        rf"A hold of -5 {aside}: {SEATS} has only a ceiling\. {nothing} To reserve 5 pass 5\."
+    )
     shelves = [STOCK, "stock:other"]
     sale.home.asked.clear()
     raised(errors.InvalidInput, of_stock, sale.hold, 50, counter=STOCK)

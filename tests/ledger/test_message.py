@@ -18,11 +18,15 @@ from tests import strategies
 
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 SALE = Change("stock:85123A", -6, "536365/1", AT)
-TEXT = '{"counter":"stock:85123A","change":-6,"idempotency_key":"536365/1","at":"2010-12-01T08:26:00.000Z"}'
+TEXT = (
+    '{"counter":"stock:85123A","change":-6,'
+    '"idempotency_key":"536365/1","at":"2010-12-01T08:26:00.000Z"}'
+)
 
 PAID = Change("wallet:ann", -2_550, "pay-17", AT, then=Then("wallet:bob", 2_550))
 PAYS = (
-    '{"counter":"wallet:ann","change":-2550,"idempotency_key":"pay-17","at":"2010-12-01T08:26:00.000Z",'
+    '{"counter":"wallet:ann","change":-2550,'
+    '"idempotency_key":"pay-17","at":"2010-12-01T08:26:00.000Z",'
     '"then":{"counter":"wallet:bob","change":2550}}'
 )
 of_change = (

@@ -12,7 +12,8 @@ from ledgerctl.app import COMMANDS, app, loaded
 NEEDED_BY_COMMANDS = ("boto3", "botocore", "ledger", "reader", "compactor")
 LOADS = f"""
 import atexit, runpy, sys
-atexit.register(lambda: print([name for name in {NEEDED_BY_COMMANDS} if name in sys.modules], file=sys.stderr))
+needed = {NEEDED_BY_COMMANDS}
+atexit.register(lambda: print([name for name in needed if name in sys.modules], file=sys.stderr))
 sys.argv = ["ledgerctl", *sys.argv[1:]]
 runpy.run_module("ledgerctl", run_name="__main__")
 """

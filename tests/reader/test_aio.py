@@ -3,6 +3,7 @@
 import asyncio
 import pickle
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -97,8 +98,8 @@ def test_an_awaited_call_has_the_calls_answer_and_error(table: Region) -> None:
     }
     assert {name for name in named if not name.startswith("_")} == {name for name, _ in CALLS}
     for name, call in CALLS:
-        awaited = outcome(lambda call=call: asyncio.run(answer(call)))  # type: ignore[misc]
-        assert awaited == outcome(lambda call=call: call(of(Reader, table))), name  # type: ignore[misc]
+        awaited = outcome(partial(asyncio.run, answer(call)))
+        assert awaited == outcome(partial(call, of(Reader, table))), name
 
 
 def test_no_error_of_a_read_says_that_nothing_was_written(

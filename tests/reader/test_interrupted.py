@@ -19,7 +19,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -141,7 +141,7 @@ def test_every_later_read_answers(name: str, event: str, monkeypatch: pytest.Mon
         interruption = Interruption(nth, event)
         with interruption.here():
             CALLS[name](reader)
-        assert elsewhere(lambda reader=reader: answers(reader)) == [1] * 6, nth  # type: ignore[misc]
+        assert elsewhere(partial(answers, reader)) == [1] * 6, nth
         assert reader._cache.value._loading == {}
         if interruption.left > 0:
             break
@@ -172,7 +172,7 @@ def test_no_signal_breaks_a_later_read(name: str, monkeypatch: pytest.MonkeyPatc
                 came += 1
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-            assert elsewhere(lambda reader=reader: answers(reader)) == [1] * 6  # type: ignore[misc]
+            assert elsewhere(partial(answers, reader)) == [1] * 6
             assert reader._cache.value._loading == {}
     finally:
         signal.signal(signal.SIGALRM, before)

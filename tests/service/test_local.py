@@ -43,9 +43,8 @@ def test_changes_are_added_and_read_over_http(
         assert (answer.status, json.loads(answer.read())["counter"]) == (status, "a:b")
     # one that says no more keeps nobody waiting
     with socket.create_connection((HOST, connection.port)) as half:
-        half.sendall(
-            f"POST /deltas HTTP/1.1\r\nHost: {HOST}:{connection.port}\r\nContent-Length: 9\r\n\r\n".encode()
-        )
+        host = f"{HOST}:{connection.port}"
+        half.sendall(f"POST /deltas HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9\r\n\r\n".encode())
         connection.timeout = 9  # the half one is given up after 10 s
         connection.request("GET", "/counters?counter=a:b")
         assert json.loads(connection.getresponse().read())["value"] == -6

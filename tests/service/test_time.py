@@ -34,7 +34,8 @@ def test_a_call_lasts_as_long_as_its_clients_settings_say() -> None:
     for service in ("dynamodb", "sqs", "events"):
         config: Any = client_of(service, A, "http://127.0.0.1:1").meta.config
         settings = config.connect_timeout, config.read_timeout, config.retries
-        assert settings == (CONFIG.connect_timeout, CONFIG.read_timeout, CONFIG.retries)  # type: ignore[attr-defined]
+        ours: Any = CONFIG
+        assert settings == (ours.connect_timeout, ours.read_timeout, ours.retries)
         assert config.retries["mode"] == "standard"
         attempts = config.retries["total_max_attempts"]
         throttled = Mock(is_throttling_error_from_context=lambda context: True)
