@@ -98,7 +98,7 @@ def test_each_planted_mistake_of_budgets_is_seen(name: str, seen: str, tmp_path:
     subprocess.run([sys.executable, "-c", looks, seen], cwd=tmp_path, env=env, check=True)
 
 
-def test_a_naive_tracker_is_passed_and_where_it_is_right_nothing_is_judged() -> None:
+def test_a_naive_tracker_is_passed_and_not_judged_if_right() -> None:
     figures = measure(4, 1)
     assert figures.is_right, figures
     assert all(spent > CAP for spent in figures.naive.values())

@@ -53,7 +53,7 @@ def test_an_estimate_is_of_all_answers_at_their_longest() -> None:
     ]
 
 
-def test_what_is_not_paid_by_the_token_or_cannot_be_counted_is_not_known_and_not_0() -> None:
+def test_a_price_not_by_the_token_is_unknown_and_not_0() -> None:
     requests: list[tuple[str, dict[str, Any]]] = [
         ("gpt-image-1", {"prompt": "a cat", "max_tokens": 10}),
         ("tts-1", {"input": "hello"}),
@@ -158,7 +158,7 @@ def test_of_several_prices_the_dearest_that_may_apply_counts_and_a_calls_own_bef
 CLAUDE = "claude-sonnet-4-5"
 
 
-def test_what_was_cached_counts_and_an_answer_to_what_was_cached_whole() -> None:
+def test_cached_input_counts_and_its_answer_whole() -> None:
     """Anthropic's own form tells it beside what was not; OpenAI's tells of what went in all."""
     cached = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 5_000}
     asked = Asked("tokens", CLAUDE, 8, 8)

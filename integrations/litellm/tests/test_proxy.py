@@ -84,7 +84,7 @@ def post(path: str = CHAT, **given: Any) -> Any:
     )
 
 
-def test_a_request_counts_its_real_cost_and_one_that_fails_gives_all_of_it_back(
+def test_a_request_counts_its_cost_and_a_failed_one_nothing(
     runner: asyncio.Runner,
 ) -> None:
     slower, gone = (
@@ -201,7 +201,7 @@ def leaving(pieces: int, provider: Provider) -> Any:
     return client
 
 
-def test_a_client_that_leaves_pays_what_was_streamed_or_the_input_where_nothing_was(
+def test_a_client_that_leaves_pays_the_stream_or_the_input(
     runner: asyncio.Runner,
 ) -> None:
     spent: list[int] = []
@@ -214,7 +214,7 @@ def test_a_client_that_leaves_pays_what_was_streamed_or_the_input_where_nothing_
     assert 0 < spent[0] <= INPUT + 2 < spent[1] < ESTIMATE
 
 
-def test_a_client_that_names_its_calls_alike_or_forges_their_mark_gets_none_for_nothing(
+def test_a_client_that_reuses_names_gets_no_call_for_nothing(
     world: TwoRegions, runner: asyncio.Runner
 ) -> None:
     body = ASKED | {"max_tokens": 200, "metadata": {"mark": "mine"}, "litellm_call_id": "mine"}
@@ -278,7 +278,7 @@ class Upstream(BaseHTTPRequestHandler):
         """Nothing."""
 
 
-def test_a_pass_through_route_reserves_and_gives_back_what_it_does_not_cost(
+def test_a_pass_through_route_reserves_and_gives_back_the_rest(
     runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     estimate = INPUT * 3 + 20 * 15

@@ -63,7 +63,7 @@ async def acompletion(**given: Any) -> Any:
     return await litellm.acompletion(**(ASKED | given))
 
 
-def test_an_answer_counts_its_cost_and_a_failure_what_the_provider_may_bill() -> None:
+def test_an_answer_counts_its_cost_a_failure_what_may_be_billed() -> None:
     slower, late = (
         litellm.RateLimitError("slower", "ours", MODEL),
         litellm.Timeout("late", MODEL, "ours"),
@@ -93,7 +93,7 @@ def test_an_answer_counts_its_cost_and_a_failure_what_the_provider_may_bill() ->
         assert provider.calls == 1 + ("fallbacks" in given)
 
 
-def test_what_may_not_begin_is_refused_in_a_plain_sentence_and_the_provider_is_not_called(
+def test_a_call_that_may_not_begin_is_refused_and_not_sent(
     world: TwoRegions, caplog: pytest.LogCaptureFixture
 ) -> None:
     def throttled(*_: Any, **given: Any) -> None:
@@ -145,7 +145,7 @@ def test_what_may_not_begin_is_refused_in_a_plain_sentence_and_the_provider_is_n
         assert mend in caplog.text
 
 
-def test_an_estimate_is_held_while_calls_go_on_and_they_never_pass_a_budget_together(
+def test_estimates_are_held_and_calls_pass_no_budget_together(
     world: TwoRegions,
 ) -> None:
     """Four of eight have room, and one of these is cancelled.
@@ -184,7 +184,7 @@ def test_an_estimate_is_held_while_calls_go_on_and_they_never_pass_a_budget_toge
     asyncio.run(awaited(TwoRegions(1_000)))
 
 
-def test_a_stream_counts_what_it_gave_at_its_end_at_a_failure_and_where_it_is_left(
+def test_a_stream_counts_what_it_gave_however_it_ends(
     world: TwoRegions,
 ) -> None:
     budgets, spent = hooks(world), [0]
@@ -218,7 +218,7 @@ def test_a_stream_counts_what_it_gave_at_its_end_at_a_failure_and_where_it_is_le
         asyncio.run(anext(budgets.stream([1, 2])))
 
 
-def test_a_call_that_its_task_gives_up_while_it_goes_on_pays_the_input_at_once(
+def test_a_call_given_up_by_its_task_pays_the_input_at_once(
     world: TwoRegions,
 ) -> None:
     provider = Provider()
@@ -238,7 +238,7 @@ def test_a_call_that_its_task_gives_up_while_it_goes_on_pays_the_input_at_once(
     assert stands_after(world, hooks(world), gives_up, provider=provider) == (INPUT, 0)
 
 
-def test_a_call_whose_end_no_hook_is_told_counts_its_estimate_when_its_time_is_over(
+def test_a_call_without_an_end_counts_its_estimate_in_the_end(
     world: TwoRegions,
 ) -> None:
     async def is_left() -> None:
