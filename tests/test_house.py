@@ -374,3 +374,14 @@ def test_a_package_is_typed_and_its_modules_say_what_they_are() -> None:
     assert all((ROOT / package / "py.typed").is_file() for package in (*OURS, "simulator"))
     assert [name for name in NAMES if not ast.get_docstring(tree(name))] == []
     assert not [path for path in MODULES if SPOKEN.search(ast.get_docstring(tree(str(path))) or "")]
+
+
+def test_a_name_of_a_test_has_at_most_60_characters() -> None:
+    """The thing first, then the fact: reports and tables show it whole. A docstring says more."""
+    names = {
+        node.name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert sorted(name for name in names if len(name) > 60) == []
