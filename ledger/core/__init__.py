@@ -8,7 +8,7 @@
 | checks, errors, decoding | what a caller may pass, and every error |
 | settings | the settings of a process, which check themselves |
 | items, actions, conditions | the items of a lane, and what a write does to one |
-| requests, running | what a program asks of the table, and who drives it |
+| requests, running, again | what a program asks of the table, and who drives it |
 | cost, observing, clocks | what a call cost, who hears of it, what time it is |
 
 A step of the protocol is a *program*: a generator that yields requests and is sent their answers.
