@@ -11,7 +11,7 @@ Period    names a time's period     Keep      how long the periods of a prefix a
 """
 
 from ledger import errors
-from ledger.client.holds import Holds
+from ledger.client.holds import Hold, Holds
 from ledger.client.writer import Ledger
 from ledger.core.cost import Cost
 from ledger.core.keep import Keep
@@ -20,7 +20,6 @@ from ledger.core.observing import Observed
 from ledger.core.period import Period
 from ledger.core.settings import Settings
 from ledger.core.values import Change, Delta, Lane, Receipt, Then, Transfer
-from ledger.gate.hold import Hold
 
 __version__ = "0.1.0"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
+from ledger.client.holds import Hold
 from ledger.core import clocks
 from ledger.core.clocks import PerProcess
 from ledger.core.observing import READ, Observe, Observer, observed
@@ -12,7 +13,6 @@ from ledger.core.period import Period
 from ledger.core.requests import Program, Result, Table
 from ledger.core.running import run
 from ledger.core.settings import Settings
-from ledger.gate.hold import Hold
 from ledger.tables.dynamo import table_of
 from ledger.tables.failures import DynamoDBClient
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from ledger.client.holds import Hold
 from ledger.core.checks import check_counter, to_datetime
 from ledger.core.limit import DOWN, SIDES, UP
 from ledger.core.requests import Get, Instant, Item, Now, Page, Program, Query, Together
@@ -20,7 +21,6 @@ from ledger.gate import items
 from ledger.gate.copies import Copies, read_copies
 from ledger.gate.gate import Gate, rights_due, shares
 from ledger.gate.gates import Gates
-from ledger.gate.hold import Hold
 from ledger.gate.past import outcomes_of
 from ledger.lane.tail import every_item
 from reader.rules import Rules

@@ -17,6 +17,7 @@ from lab.measure.figure import Figure
 from lab.measure.metered_table import Charge
 from lab.measure.shop import HOME, Shop
 from ledger import Change
+from ledger.client.holds import Hold
 from ledger.core.checks import to_datetime
 from ledger.core.errors import LimitReached
 from ledger.core.limit import Limit
@@ -26,7 +27,6 @@ from ledger.core.values import Lane
 from ledger.gate import decide
 from ledger.gate.gate import REFUSED
 from ledger.gate.gates import Gates
-from ledger.gate.hold import Hold
 from ledger.gate.items import gate_key
 from ledger.tables.dynamo import ByRegion
 

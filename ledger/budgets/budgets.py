@@ -23,11 +23,11 @@ from ledger.budgets import reserving
 from ledger.budgets.ask import Program, check_ledger, go_on, run, run_async, to_its_end
 from ledger.budgets.errors import NotCounted, SettledOtherwise
 from ledger.budgets.reserving import CallName, check_cost, check_counters, may_be_billed
+from ledger.client.holds import Hold
 from ledger.core import clocks
 from ledger.core.again import TRIES_MAX
 from ledger.core.checks import check_counter, check_key, check_time, plain_length, to_datetime
 from ledger.core.errors import InvalidInput, InvalidKey, LedgerError, shown
-from ledger.gate.hold import Hold
 
 TIMEOUT = timedelta(minutes=10)
 LONGEST = "/rest"

@@ -23,6 +23,7 @@ from typing import Any
 
 from ledger.budgets.ask import Program, once
 from ledger.budgets.errors import FINAL, NotCounted, OverBudget, SettledOtherwise
+from ledger.client.holds import Hold
 from ledger.core.again import TRIES_MAX, again
 from ledger.core.checks import check_change, check_counter
 from ledger.core.errors import (
@@ -36,7 +37,6 @@ from ledger.core.errors import (
     shown,
 )
 from ledger.core.tokens import Step, step
-from ledger.gate.hold import Hold
 
 
 @dataclass(frozen=True, slots=True)

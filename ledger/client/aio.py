@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self, TypedDict, Unpack, cast
 
 from ledger.client import programs
-from ledger.client.holds import Holds
+from ledger.client.holds import Hold, Holds
 from ledger.client.programs import Rules
 from ledger.core import clocks
 from ledger.core.errors import InvalidInput, LedgerError, OutcomeUnknown
@@ -24,7 +24,6 @@ from ledger.core.observing import DONE, Observe, observed, of_transfer
 from ledger.core.requests import Program, Result
 from ledger.core.settings import Settings
 from ledger.core.values import Change, Delta, Receipt, Transfer
-from ledger.gate.hold import Hold
 from ledger.lane.add import failed
 from ledger.tables.aio import Edge, awaited
 from ledger.tables.dynamo import Given

@@ -1,21 +1,148 @@
-"""`Holds`: the holds of one call in several counters, which are granted together and end together.
+"""`Hold`: a part of a limit, set aside for a while; `Holds`: those of one call, in several counters.
 
-Rule 1: each hold ends by itself, once. A method that ends them all tries each, and then raises the
-first failure.
-Rule 2: nothing here knows a gate, so that importing the ledger loads none.
+Rule 1: the table decides. A Hold is a value that knows its name, its amount and its end, and not
+whether it is still open.
+Rule 2: its text has all of this, so that a capture and a release, in any process, need only that
+and the counter's name.
+Rule 3: nothing here knows a gate, so that importing the ledger loads none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from ledger.core.errors import InvalidInput, LedgerError, shown
+from ledger.core.checks import plain_text, to_datetime
+from ledger.core.errors import HoldEnded, InvalidInput, LedgerError, shown
 from ledger.core.running import answered, or_error
-from ledger.core.values import Receipt
-from ledger.gate.hold import Hold
+from ledger.core.tokens import until_ms
+from ledger.core.values import Delta, Lane, Receipt
+
+# characters of a wrong id that an error shows: all of an id that is damaged at its end
+SHOWN_MAX = 130
+
+
+class Hold:
+    """A granted hold: `amount` of `counter` is set aside until `until`, by the clock of a process
+    that is short of it.
+
+    ends: the Ledger that ends it. The end of a `with` block releases a hold that was not captured
+    in it. In another process, with its `id` or a pickle, `Ledger.parse_hold(counter, id)` makes it
+    anew, or a Ledger ends it.
+    """
+
+    __slots__ = ("_ends", "_is_over", "delta")
+
+    def __init__(self, delta: Delta, ends: Any = None) -> None:
+        if not isinstance(delta, Delta):
+            raise InvalidInput(
+                f"A Hold takes a Delta, not {shown(delta)}. Nothing was written. Hold.parse takes "
+                "ids."
+            )
+        self.delta = delta
+        self._ends = ends
+        self._is_over = False
+
+    @property
+    def counter(self) -> str:
+        return self.delta.lane.counter
+
+    @property
+    def amount(self) -> int:
+        return self.delta.change
+
+    @property
+    def until(self) -> datetime:
+        """`at` and the length that `expires` gave, rounded up by a thousandth at most."""
+        return to_datetime(until_ms(self.delta.token))
+
+    @property
+    def id(self) -> str:
+        """Its name beside its counter: `<token>.<Region>.<shard>.<amount>`, 1 to 120 characters,
+        safe in a URL.
+        """
+        lane = self.delta.lane
+        return f"{self.delta.token}.{lane.region}.{lane.shard}.{self.amount}"
+
+    @classmethod
+    def parse(cls, counter: str, id: str, ends: Any = None) -> Self:
+        """The hold of this `id`; `Ledger.parse_hold` returns one that can end itself.
+
+        Raises InvalidInput.
+        """
+        parts = (given := plain_text(id) or "").split(".")
+        try:
+            token, region, shard, amount = parts
+            hold = cls(Delta(Lane(region, int(shard), counter), token, int(amount)), ends)
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"{shown(id, SHOWN_MAX)} is the id of no hold: {error.why}"
+            ) from None
+        except ValueError:
+            raise InvalidInput(
+                f"{shown(id, SHOWN_MAX)} is the id of no hold: an id is "
+                "<token>.<Region>.<shard>.<amount>."
+            ) from None
+        if hold.id != given:
+            raise InvalidInput(f"{shown(id, SHOWN_MAX)} is the id of no hold; {hold.id} is one.")
+        return hold
+
+    def capture(self, amount: int | None = None) -> Receipt:
+        """As `Ledger.capture`, by the ledger that granted it."""
+        receipt: Receipt = self._who().capture(self, amount)
+        self._is_over = True
+        return receipt
+
+    def release(self) -> None:
+        """As `Ledger.release`, by the ledger that granted it."""
+        self._who().release(self)
+        self._is_over = True
+
+    def _who(self) -> Any:
+        if self._ends is None:
+            raise InvalidInput(
+                "This hold came from elsewhere, so it knows no Ledger. Nothing was written. Make "
+                "it anew with Ledger.parse_hold(counter, id), or pass it to a Ledger's capture or "
+                "release."
+            )
+        return self._ends
+
+    def __enter__(self) -> Hold:
+        self._who()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        failure: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._is_over:
+            with self._leaving(failure):
+                self.release()
+
+    def _leaving(self, failure: BaseException | None) -> suppress:
+        """A failed release hides no failure of the block; a hold that is not released ends by
+        itself.
+        """
+        return suppress(HoldEnded) if failure is None else suppress(LedgerError)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hold) and other.delta == self.delta
+
+    def __hash__(self) -> int:
+        return hash(self.delta)
+
+    def __repr__(self) -> str:
+        return (
+            f"Hold({self.counter!r}, {self.amount}, until={self.until.isoformat()}, id={self.id!r})"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Hold, (self.delta,)
 
 
 class Holds(tuple[Hold, ...]):

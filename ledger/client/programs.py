@@ -21,6 +21,7 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from ledger.client.holds import Hold
 from ledger.core import clocks, tokens
 from ledger.core.checks import (
     check_at,
@@ -44,7 +45,6 @@ from ledger.core.requests import AtOnce, Program, Result
 from ledger.core.running import or_error
 from ledger.core.settings import Settings, check_settings
 from ledger.core.values import Change, Delta, Lane, Receipt, check_changes
-from ledger.gate.hold import Hold
 from ledger.lane import add as lanes
 from ledger.lane.add import Outcome, failed
 from ledger.lane.shape import ShapeCheck

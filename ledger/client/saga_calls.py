@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from ledger.client.holds import Holds
+from ledger.client.holds import Hold, Holds
 from ledger.client.programs import Rules
 from ledger.core.observing import DONE, Observer, observed, of_transfer
 from ledger.core.requests import Program, Result
 from ledger.core.values import Transfer
-from ledger.gate.hold import Hold
 
 
 class SagaCalls:

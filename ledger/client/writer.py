@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ledger.client import programs
+from ledger.client.holds import Hold
 from ledger.client.programs import Rules
 from ledger.client.saga_calls import SagaCalls
 from ledger.core import clocks
@@ -28,7 +29,6 @@ from ledger.core.requests import AtOnce, Program, Request, Result, Table
 from ledger.core.running import drive, run
 from ledger.core.settings import Settings
 from ledger.core.values import Change, Delta, Lane, Receipt
-from ledger.gate.hold import Hold
 from ledger.lane.add import Outcome
 from ledger.tables.dynamo import table_of
 from ledger.tables.failures import DynamoDBClient

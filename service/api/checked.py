@@ -1,9 +1,9 @@
 """What a route checks beyond the description of a request, before it sends anything."""
 
+from ledger.client.holds import Hold
 from ledger.client.programs import ours
 from ledger.core.errors import InvalidInput, NoSuchHold, shown
 from ledger.core.settings import Settings
-from ledger.gate.hold import Hold
 from service.api.problems import Problem, invalid
 from service.writable import refusal
 

@@ -18,7 +18,7 @@ from lab.histories.stage.stage import Played, one_of
 from ledger import Change, Ledger, Limit, Receipt, Settings
 from ledger.budgets import Budgets
 from ledger.client.aio import AsyncLedger
-from ledger.client.holds import Holds
+from ledger.client.holds import Hold, Holds
 from ledger.core import errors
 from ledger.core.checks import to_datetime
 from ledger.core.conditions import Absent
@@ -41,7 +41,6 @@ from ledger.core.requests import (
 from ledger.core.running import or_error, outcome, run
 from ledger.gate.filing import roll
 from ledger.gate.gates import Gates
-from ledger.gate.hold import Hold
 from ledger.tables.memory import MemoryTable
 from reader import Reader
 from simulator.choices import Choices

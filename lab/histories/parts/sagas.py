@@ -46,6 +46,7 @@ from lab.histories.stage.world import WatchedWorld
 from ledger.client import programs
 from ledger.client import saga_steps as steps
 from ledger.client.hold_all import hold_all, prepare
+from ledger.client.holds import Hold
 from ledger.client.programs import Rules
 from ledger.client.saga_steps import transfer_of
 from ledger.client.transfer import transfer
@@ -55,7 +56,6 @@ from ledger.core.limit import Limit
 from ledger.core.running import through
 from ledger.core.settings import Settings
 from ledger.core.values import Change, Receipt
-from ledger.gate.hold import Hold
 from service.add_from_queue.rounds import rounds
 from simulator.choices import Choices
 from simulator.faults import Faults, mix

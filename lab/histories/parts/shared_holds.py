@@ -12,11 +12,11 @@ from lab.histories.judges.shared_holds import Call, Told
 from lab.histories.stage.stage import LONG, SHORT, Stage, one_of, rest
 from ledger.client import programs
 from ledger.client.hold_all import hold_all, prepare
+from ledger.client.holds import Hold
 from ledger.client.programs import Rules
 from ledger.core.checks import to_datetime
 from ledger.core.errors import HoldEnded, InvalidTime, LedgerError, LimitReached
 from ledger.core.values import Delta
-from ledger.gate.hold import Hold
 from simulator.process import Script
 from simulator.world import World
 
