@@ -18,7 +18,6 @@ from compactor.report import Report, Tally
 from compactor.verify import LaneCheck, Verification, verify, verify_gates
 from compactor.visit import visit
 from ledger.core import clocks
-from ledger.core.checks import check_counter
 from ledger.core.cost import carried
 from ledger.core.errors import LedgerError
 from ledger.core.observing import DONE, Observe, Observer, observed
@@ -102,24 +101,24 @@ class Compactor:
         no value. Raises GaveUp (a commit was just landing: call again), ReadTooSlow, DamagedItem,
         PeriodOver and the TableErrors.
         """
-        counter = check_counter(counter)
-        self.settings.check_kept(counter, self._now().wall_ms)
+        plan = self.settings.plan(counter)
+        plan.check_kept(self._now().wall_ms)
         unread = (
-            self._run(unread_beyond(counter, region, self.settings), region)
+            self._run(unread_beyond(plan.counter, region, self.settings), region)
             for region in self.settings.regions
         )
-        gates, limit_ms = Gates.of(self.settings, counter), self.settings.read_time_max_ms
+        gates, limit_ms = Gates.of(self.settings, plan.counter), self.settings.read_time_max_ms
         checks: Iterable[LaneCheck]
         if gates is not None:
-            self._shape.ask(self._table, self._now, counter)
+            self._shape.ask(self._table, self._now, plan.counter)
             checks = self._run(verify_gates(gates))
         else:
-            lanes = self.settings.lanes_of(counter)
             checks = (
-                self._run(verify(lane, read_time_max_ms=limit_ms), lane.region) for lane in lanes
+                self._run(verify(lane, read_time_max_ms=limit_ms), lane.region)
+                for lane in plan.lanes()
             )
         return Verification(
-            counter, tuple(checks), tuple(lane for found in unread for lane in found)
+            plan.counter, tuple(checks), tuple(lane for found in unread for lane in found)
         )
 
     @observed("compactor.rebuild", DONE)
@@ -140,16 +139,13 @@ class Compactor:
         Raises GaveUp, LaneDamaged, DamagedItem, LimitMismatch, OutcomeUnknown and the other
         TableErrors; no value changed, except perhaps that of a gate.
         """
-        counter = check_counter(counter)
-        gates = Gates.of(self.settings, counter)
-        self.settings.check_kept(counter, self._now().wall_ms)
+        plan = self.settings.plan(counter)
+        gates = Gates.of(self.settings, plan.counter)
+        plan.check_kept(self._now().wall_ms)
         if gates is not None:
-            self._shape.ask(self._table, self._now, counter)
+            self._shape.ask(self._table, self._now, plan.counter)
             return {made.gate.lane: made.gate.value for made in self._run(rebuild_gates(gates))}
-        rebuilt = {
-            lane: self._run(rebuild(lane))
-            for lane in self.settings.lanes_of(counter, self.settings.region)
-        }
+        rebuilt = {lane: self._run(rebuild(lane)) for lane in plan.lanes(self.settings.region)}
         return {
             lane: checkpoint.total for lane, checkpoint in rebuilt.items() if checkpoint is not None
         }

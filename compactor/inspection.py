@@ -155,8 +155,7 @@ def unread_beyond(counter: str, region: str, settings: Settings) -> Program[list
 
     Raises the TableErrors.
     """
-    first = settings.shards_of(counter) if settings.limit_of(counter) is None else 0
-    lanes = [
-        Lane(region, shard, counter) for shard in range(first, settings.shards_of(counter) + BEYOND)
-    ]
+    plan = settings.plan(counter)
+    first = plan.shards if plan.limit is None else 0
+    lanes = [Lane(region, shard, counter) for shard in range(first, plan.shards + BEYOND)]
     return (yield from with_changes(lanes, consistent=False))

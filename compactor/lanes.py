@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ledger.core import items
 from ledger.core.errors import LedgerError
 from ledger.core.requests import AlreadyThere, Instant, Key, KeyPage, Now, Program, PutMany, Scan
-from ledger.core.settings import Settings
+from ledger.core.settings import Settings, plan_of
 from ledger.core.values import Lane
 from ledger.gate import items as gates
 from ledger.lane import directory
@@ -90,7 +90,7 @@ def find_lanes(settings: Settings) -> Program[Lanes]:
 
     def wanted(lane: Lane) -> bool:
         is_ours = lane.region == settings.region or not settings.reads(lane)
-        return is_ours and settings.is_kept(lane.counter, now.wall_ms)
+        return is_ours and plan_of(settings, lane.counter).is_kept(now.wall_ms)
 
     found = yield from every_lane(wanted, fold_min=settings.fold_min)
     needy = [

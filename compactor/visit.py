@@ -14,7 +14,7 @@ from compactor.report import Tally
 from compactor.settle import settle, settle_these
 from ledger.core.errors import DamagedItem, LedgerError
 from ledger.core.requests import Now, Program
-from ledger.core.settings import Settings
+from ledger.core.settings import Settings, plan_of
 from ledger.core.values import Lane
 
 
@@ -36,7 +36,7 @@ def visit(
     """
     lane = settings.known(lane)
     # the table deletes the items of a period that is over in any order, which is no damage
-    if settings.periods and not settings.is_kept(lane.counter, (yield Now()).wall_ms):
+    if settings.periods and not plan_of(settings, lane.counter).is_kept((yield Now()).wall_ms):
         return
     bound = {} if commits_max is None else {"commits_max": commits_max}
     met: list[bytes] = []  # entries that the clean met, and no segment lists

@@ -19,7 +19,8 @@ from infra.forms import misfits, template_forms
 from infra.parameters import Parameters
 from infra.table_stack import TableStack
 from ledger.core.errors import InvalidSettings
-from ledger.core.settings import REGION_FROM, Settings
+from ledger.core.settings import Settings
+from ledger.core.variables import REGION_FROM
 
 # a value may hold spaces: 'limits={"stock:": {"floor": 0}} keepMs=600000'
 PARAMS_GAP = re.compile(r"\s+(?=\w+=)")

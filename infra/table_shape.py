@@ -19,7 +19,8 @@ from ledger.core.errors import InvalidSettings, LedgerError, SettingsMismatch, T
 from ledger.core.limit import Shape
 from ledger.core.requests import Table
 from ledger.core.running import run
-from ledger.core.settings import REGION_FROM, Settings
+from ledger.core.settings import Settings
+from ledger.core.variables import REGION_FROM
 from ledger.lane.shape import check_growth, stored, write
 from ledger.tables.dynamo import DynamoTable
 
@@ -62,14 +63,14 @@ def settings_of(template: Path, region: str) -> Settings:
         raise DeploymentRefused(
             f"the template of {region} has no function. Nothing was deployed. Mend serverless.yml"
         )
-    if settings.limit_of(CANARY) is not None:
+    if settings.plan(CANARY).limit is not None:
         why = (
             f"{CANARY}, the counter of the canaries, rises for ever, and a prefix of limits fits it"
         )
         raise DeploymentRefused(
             f"limits={dict(settings.limits)}: {why}. Nothing was deployed. Choose others"
         )
-    if settings.keep_of(CANARY) is not None:
+    if settings.plan(CANARY).keep is not None:
         why = (
             f"{CANARY}, the counter of the canaries, ends with no period, and a prefix of "
             "periods fits it"

@@ -63,7 +63,8 @@ def get(
         lists = (
             "`ledgerctl list` names the counters of the directory, and with --scan all there are"
         )
-        if call.settings.keep_of(counter) is not None and call.settings.term_of(counter) is None:
+        plan = call.settings.plan(counter)
+        if plan.keep is not None and plan.term is None:
             lists = f"only its periods count: `ledgerctl periods {counter}`"
         call.say(f"nobody has added to it; {lists}")
     if not balance.closed:

@@ -23,7 +23,7 @@ from ledger.core.cost import carried
 from ledger.core.errors import GaveUp, LedgerError, TableError
 from ledger.core.requests import Key, Program, Request, Scan
 from ledger.core.running import through
-from ledger.core.settings import Settings
+from ledger.core.settings import Settings, plan_of
 from ledger.core.values import Lane
 from ledger.lane import directory
 from ledgerctl import show
@@ -123,7 +123,7 @@ def _wanted(call: Call, prefix: str) -> Callable[[Lane], bool]:
     """
     now_ms = call.surroundings.clock()
     return lambda lane: (
-        lane.counter.startswith(prefix) and call.settings.is_kept(lane.counter, now_ms)
+        lane.counter.startswith(prefix) and plan_of(call.settings, lane.counter).is_kept(now_ms)
     )
 
 

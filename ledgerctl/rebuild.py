@@ -63,7 +63,7 @@ def rebuild(
     if counter is None:
         _of_all(call, found(call, scan=scan).lanes, yes, dry_run)
         return
-    call.settings.check_kept(counter, call.surroundings.clock())
+    call.settings.plan(counter).check_kept(call.surroundings.clock())
     gates = Gates.of(call.settings, counter)
     try:
         if gates is None:

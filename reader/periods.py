@@ -46,11 +46,11 @@ def periods(
     if not isinstance(given, Period):
         raise InvalidInput(f"period is a Period, such as Period('month'), not {shown(given)}.")
     base, settings = check_counter(base), rules.settings
-    if settings.keep_of(base) is None:
+    if settings.plan(base).keep is None:
         raise InvalidInput(f"No prefix of periods={shown([*settings.periods], 200)} fits {base}.")
     now_ms = rules.clock()
     every = period.last(base, last, to_datetime(now_ms))
-    names = [name for name in every if settings.is_kept(name, now_ms)]
+    names = [name for name in every if settings.plan(name).is_kept(now_ms)]
     yield from rules.shape.program(base)
     found = yield from _read(names, settings, consistent=rules.consistent)
     return tuple(

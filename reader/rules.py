@@ -62,12 +62,12 @@ class Rules:
     def kept(self, prefix: str) -> Callable[[str], bool]:
         """Whether a name has the prefix, and can be read now."""
         now_ms = self.clock()
-        return lambda counter: counter.startswith(prefix) and self.settings.is_kept(counter, now_ms)
+        return lambda name: name.startswith(prefix) and self.settings.plan(name).is_kept(now_ms)
 
     def _check_kept(self, counters: Sequence[str]) -> None:
         now_ms = self.clock()
         for counter in counters:
-            self.settings.check_kept(counter, now_ms)
+            self.settings.plan(counter).check_kept(now_ms)
 
 
 def names_of(counters: Iterable[str]) -> list[str]:

@@ -15,9 +15,9 @@ from inspect import CORO_CREATED, getcoroutinestate
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypedDict, Unpack, cast
 
-from ledger.client import programs
+from ledger.client import preparing, programs
 from ledger.client.holds import Hold, Holds
-from ledger.client.programs import Rules
+from ledger.client.rules import Rules
 from ledger.core import clocks
 from ledger.core.errors import InvalidInput, LedgerError, OutcomeUnknown
 from ledger.core.observing import DONE, Observe, observed, of_transfer
@@ -68,12 +68,12 @@ class AsyncLedger(Edge):
 
     def prepare(self, counter: str, change: int, **named: Unpack[Named]) -> Delta:
         """As `Ledger.prepare`: nothing is sent, and nothing awaited."""
-        return programs.prepare(self._rules, Change(counter, change, **named))
+        return preparing.prepare(self._rules, Change(counter, change, **named))
 
     @observed("ledger.apply")
     async def apply(self, delta: Delta) -> Receipt:
         """As `Ledger.apply`."""
-        delta = programs.ours(self.settings, delta)
+        delta = preparing.ours(self.settings, delta)
         return await self._run(programs.add(self._rules, delta), delta)
 
     @observed("ledger.add_many")
@@ -84,7 +84,7 @@ class AsyncLedger(Edge):
 
         If it is cancelled, the cause is a group: an OutcomeUnknown for each change.
         """
-        deltas = programs.prepare_many(self._rules, changes, pack)
+        deltas = preparing.prepare_many(self._rules, changes, pack)
         try:
             return await super()._run(programs.add_many(self._rules, deltas, pack))
         except asyncio.CancelledError as cancelled:
@@ -97,7 +97,7 @@ class AsyncLedger(Edge):
         """As `Ledger.hold`: `async with ledger.hold(...) as hold`, or `hold = await
         ledger.hold(...)`.
         """
-        delta = programs.prepare_hold(self._rules, Change(counter, amount, **named), expires)
+        delta = preparing.prepare_hold(self._rules, Change(counter, amount, **named), expires)
         return AsyncHold(delta, self, self._granted(programs.hold(self._rules, delta)))
 
     def hold_all(

@@ -16,9 +16,9 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from ledger.client import named_holds as named
-from ledger.client import programs
+from ledger.client import preparing, programs
 from ledger.client.hold_order import Part, in_order
-from ledger.client.programs import Rules
+from ledger.client.rules import Rules
 from ledger.core import tokens
 from ledger.core.again import again
 from ledger.core.checks import check_counter, check_key, to_datetime
@@ -38,7 +38,6 @@ from ledger.gate.answer import Decision, ended, refused
 from ledger.gate.gate import REFUSED
 from ledger.gate.gates import Gates
 from ledger.gate.repeated import shown_now
-from ledger.lane.takes import check_takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def prepare(
     elif idempotency_key is not None:
         idempotency_key = name_of(idempotency_key, names)
     changes = [Change(name, amount, idempotency_key, at, region) for name in names]
-    prepared = programs.prepare_named_hold if is_named else programs.prepare_hold
+    prepared = preparing.prepare_named_hold if is_named else preparing.prepare_hold
     deltas = [prepared(rules, change, expires) for change in changes]
     return HoldAll(tuple(map(Part, gates, deltas)), is_named)
 
@@ -112,7 +111,7 @@ def hold_all(rules: Rules, call: HoldAll) -> Program[tuple[Delta, ...]]:
     LimitReached, whose `counter` refused, and what `hold` raises. Notes of an error name the holds
     that it left."""
     for delta in call.deltas:
-        check_takes(rules.settings, delta, rules.clock())
+        rules.check_takes(delta)
     yield from rules.shape.program(*(part.counter for part in call.parts))
     todo, granted = yield from in_order(call.parts, is_named=call.is_named)
     for part in todo:
@@ -142,7 +141,7 @@ def _granted(rules: Rules, call: HoldAll, part: Part) -> Program[Delta]:
     if not call.is_named:
         yield from programs.hold(rules, part.delta)
         return part.delta
-    check_takes(rules.settings, part.delta, rules.clock())
+    rules.check_takes(part.delta)
     return (yield from named.hold(part.gates, part.delta))
 
 

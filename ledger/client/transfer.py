@@ -19,13 +19,12 @@ from __future__ import annotations
 
 from itertools import count
 
-from ledger.client import programs
+from ledger.client import preparing, programs
 from ledger.client import saga_steps as steps
-from ledger.client.programs import Rules
+from ledger.client.rules import Rules
 from ledger.core.errors import LedgerError, LimitReached, PeriodOver, TransferStuck
 from ledger.core.requests import Program
 from ledger.core.values import Change, Delta, Receipt, Transfer
-from ledger.lane.takes import check_takes
 
 
 def transfer(rules: Rules, of: Change) -> Program[Transfer]:
@@ -33,10 +32,10 @@ def transfer(rules: Rules, of: Change) -> Program[Transfer]:
 
     PeriodOver is final.
     """
-    first = programs.prepare(rules, steps.debit(of))
-    second = programs.prepare(rules, steps.credit(of, first.lane.region))
+    first = preparing.prepare(rules, steps.debit(of))
+    second = preparing.prepare(rules, steps.credit(of, first.lane.region))
     for delta in (first, second):
-        check_takes(rules.settings, delta, rules.clock())
+        rules.check_takes(delta)
     if not rules.shape.is_known:
         yield from rules.shape.program(first.lane.counter, second.lane.counter)
     try:
@@ -74,7 +73,7 @@ def _after(rules: Rules, of: Change, debit: Receipt, second: Delta) -> Program[T
 def _refund(rules: Rules, of: Change, region: str) -> Program[bool]:
     """Whether a refund counts. Otherwise there is no room for one, and nothing was decided."""
     for number in count():
-        refund = programs.prepare(rules, steps.refund(of, region, number))
+        refund = preparing.prepare(rules, steps.refund(of, region, number))
         try:
             return (yield from programs.add_if_room(rules, refund)) is not None
         except LimitReached:

@@ -15,20 +15,19 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from ledger.client import programs
-from ledger.client.holds import Hold
-from ledger.client.programs import Rules
-from ledger.client.saga_calls import SagaCalls
+from ledger.client import preparing, programs
+from ledger.client.holds import Hold, Holds
+from ledger.client.rules import Rules
 from ledger.core import clocks
 from ledger.core.checks import check_flag
 from ledger.core.clocks import PerProcess
 from ledger.core.cost import carried
 from ledger.core.errors import LedgerError
-from ledger.core.observing import DONE, Observe, Observer, observed
+from ledger.core.observing import DONE, Observe, Observer, observed, of_transfer
 from ledger.core.requests import AtOnce, Program, Request, Result, Table
 from ledger.core.running import drive, run
 from ledger.core.settings import Settings
-from ledger.core.values import Change, Delta, Lane, Receipt
+from ledger.core.values import Change, Delta, Lane, Receipt, Transfer
 from ledger.lane.add import Outcome
 from ledger.tables.dynamo import table_of
 from ledger.tables.failures import DynamoDBClient
@@ -41,7 +40,7 @@ LANES_AT_ONCE = 8
 """Limited lanes of one batch that are written at once."""
 
 
-class Ledger(SagaCalls):
+class Ledger:
     """Adds changes to counters. It is thread-safe: make one in each process and keep it.
 
     gather: while a put is in flight, further adds from other threads gather. They leave in one
@@ -135,7 +134,7 @@ class Ledger(SagaCalls):
 
         Raises InvalidInput.
         """
-        return programs.prepare(self._rules, Change(counter, change, idempotency_key, at, region))
+        return preparing.prepare(self._rules, Change(counter, change, idempotency_key, at, region))
 
     @observed("ledger.apply")
     def apply(self, delta: Delta) -> Receipt:
@@ -145,7 +144,7 @@ class Ledger(SagaCalls):
         Raises InvalidInput (no reader of these settings looks at its lane: nothing written),
         SettingsMismatch, TokenConflict, OutcomeUnknown and the other TableErrors.
         """
-        return self._put(programs.ours(self.settings, delta))
+        return self._put(preparing.ours(self.settings, delta))
 
     @observed("ledger.add_many")
     def add_many(
@@ -169,7 +168,7 @@ class Ledger(SagaCalls):
 
         Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
         """
-        return self._send(programs.prepare_many(self._rules, changes, pack), pack=pack)
+        return self._send(preparing.prepare_many(self._rules, changes, pack), pack=pack)
 
     @observed("ledger.hold", DONE)
     def hold(
@@ -195,7 +194,7 @@ class Ledger(SagaCalls):
         released or expired), TokenConflict, and what reading and writing a gate raises:
         LimitMismatch, GateLost, GaveUp, DamagedItem and the TableErrors.
         """
-        delta = programs.prepare_hold(
+        delta = preparing.prepare_hold(
             self._rules, Change(counter, amount, idempotency_key, at, region), expires
         )
         self._run(programs.hold(self._rules, delta))
@@ -228,6 +227,67 @@ class Ledger(SagaCalls):
         Again: nothing happens. Raises as `capture`.
         """
         self._run(programs.release(self._rules, hold))
+
+    @observed("ledger.hold_all", DONE)
+    def hold_all(
+        self,
+        counters: Iterable[str],
+        amount: int,
+        *,
+        expires: timedelta,
+        idempotency_key: str | None = None,
+        at: datetime | None = None,
+        region: str | None = None,
+    ) -> Holds:
+        """Set `amount` aside in each of several limited counters, or in none. It makes a hold in
+        one after the other.
+
+        counters: the narrowest first (key, team, organisation), so that a call that is refused
+        takes nothing from others meanwhile. With a key you may repeat the call, anywhere: it holds
+        once. Key, `at` and the counters name the call, in whatever order they come; with another
+        `expires` you get the holds that the first one made, until the end that it gave them. The
+        rest is as for `hold`.
+
+        Raises what `hold` raises. After LimitReached, whose `counter` refused, nothing is held, and
+        that is final for the key. After another error a call without a key releases the holds it
+        was granted; those of a call with a key stay until `expires` is over or you repeat the call.
+        A note names unreleased holds: they end by themselves.
+        """
+        from ledger.client import hold_all
+
+        call = hold_all.prepare(self._rules, counters, amount, expires, idempotency_key, at, region)
+        granted = self._run(hold_all.hold_all(self._rules, call))
+        return Holds(Hold(delta, self) for delta in granted)
+
+    @observed("ledger.transfer", of_transfer)
+    def transfer(
+        self,
+        source: str,
+        target: str,
+        amount: int,
+        *,
+        idempotency_key: str,
+        at: datetime,
+        region: str | None = None,
+    ) -> Transfer:
+        """Move `amount`, 1 to 10**18, from one counter to another, exactly once. It makes an `add`
+        to each, and a third one back where the target's limit refuses it. Before it returns, the
+        amount may be in neither, never in both.
+
+        idempotency_key: up to 1,012 bytes. Key, source and target name the transfer: with another
+        source or target the same key is another transfer. After any error but InvalidInput repeat
+        the call, with the same key, `at` and `region`, in any process, until it returns. Or send it
+        to the queue of changes. The rest is as for `add`.
+
+        Raises InvalidInput, SettingsMismatch (nothing written), TransferStuck and what `add` raises
+        but LimitReached: a refusal is an `outcome`. PeriodOver is final, also for a transfer that
+        is half-way.
+        """
+        from ledger.client.saga_steps import transfer_of
+        from ledger.client.transfer import transfer
+
+        of = transfer_of(source, target, amount, idempotency_key, at, region)
+        return self._run(transfer(self._rules, of))
 
     @observed("ledger.set_limit", DONE)
     def set_limit(

@@ -6,7 +6,8 @@
 | period, period_name, keep, days | periods, and days |
 | tokens, ranges, entries | the name of a change, sets of names, entries of 24 bytes |
 | checks, errors, decoding | what a caller may pass, and every error |
-| settings | the settings of a process, which check themselves |
+| settings, variables | the settings of a process, which check themselves; their variables |
+| plan | what the settings say of one counter: its lanes, its limit, its period |
 | items, actions, conditions | the items of a lane, and what a write does to one |
 | requests, running, again | what a program asks of the table, and who drives it |
 | cost, observing, clocks | what a call cost, who hears of it, what time it is |

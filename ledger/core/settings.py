@@ -3,32 +3,28 @@
 Rule 1: Settings are frozen and check themselves, so that settings that contradict each other never
 reach the table.
 Rule 2: Only `from_env` reads the environment, and an argument wins over it.
-Rule 3: An error names the variable that cannot be read. A key that is no setting is an error:
-nobody skips it.
+Rule 3: What they say of one counter is its `Plan`, made once (`plan_of`).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import timedelta
-from functools import partial
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any
 
-from ledger.core import tokens
+from ledger.core import tokens, variables
 from ledger.core.checks import check_counter, check_flag, is_url, wrong_prefix
 from ledger.core.entries import ENTRIES_MAX
 from ledger.core.errors import InvalidInput, InvalidSettings, shown
-from ledger.core.keep import Keep, Term, term_of
+from ledger.core.keep import Keep, term_of
 from ledger.core.limit import Limit, Threshold, check_of_limits, check_thresholds
 from ledger.core.period_name import is_dated
-from ledger.core.values import Lane, longest
-
-Rule = TypeVar("Rule")
-Made = TypeVar("Made", Limit, Threshold)
+from ledger.core.plan import Plan, longest, rule_of
+from ledger.core.values import Lane
+from ledger.core.variables import REGION_FROM
 
 FOLD_MAX_LIMIT = ENTRIES_MAX
 
@@ -36,7 +32,7 @@ _OF_AWS = r"[a-z]+(-[a-z]+)*-(central|(north|south)(east|west)?|east|west)-\d{1,
 """The form of AWS's names: AWS adds Regions and areas, so a list would grow old."""
 
 SHARDS_MAX = 1_000
-REGION_FROM = "AWS_REGION"
+PLANS_MAX = 10_000
 
 LEAST = {"allowed_lateness_ms": 0} | dict.fromkeys(
     ("keep_ms", "read_time_max_ms", "fold_min", "fold_max", "clean_units_per_s"), 1
@@ -121,7 +117,8 @@ class Settings:
         for name, keep in self._by_prefix("periods", "Keeps"):
             if type(keep) is not Keep:
                 raise InvalidSettings(f"{name}={shown(keep)} is not a Keep(late=, keep=).")
-        for prefix in filter(is_dated, [*self.periods, *filter(self.keep_of, self.limits)]):
+        of_periods = (prefix for prefix in self.limits if longest(self.periods, prefix) is not None)
+        for prefix in filter(is_dated, [*self.periods, *of_periods]):
             raise InvalidSettings(
                 f"limits, periods: the prefix {prefix} names a period, and a period has what its "
                 "base has. Name the base; set_limit sets the limit of one period."
@@ -155,7 +152,7 @@ class Settings:
 
     def _check_carried(self) -> None:
         for prefix, keep in self.periods.items():
-            own = self.limit_of(prefix)
+            own = rule_of(self.limits, prefix, None)
             below = [limit for other, limit in self.limits.items() if other.startswith(prefix)]
             limits = [*([own] if own is not None else []), *below]
             if keep.carry and (not limits or any(not limit.ceiling for limit in limits)):
@@ -210,56 +207,13 @@ class Settings:
                 f"fold_max={self.fold_max} is above {FOLD_MAX_LIMIT}: an item holds 400 KB."
             )
 
-    def limit_of(self, counter: str) -> Limit | None:
-        """The limit of a counter, None without one: that of the longest prefix that fits its
-        name.
-        """
-        return _of_prefix(self.limits, counter, None)
-
-    def keep_of(self, counter: str) -> Keep | None:
-        """The Keep of a counter's periods; None where no prefix of periods fits its name."""
-        return _of_prefix(self.periods, counter, None)
-
-    def term_of(self, counter: str) -> Term | None:
-        """The period of a counter; None of a base, and where no prefix of periods fits."""
-        keep = self.keep_of(counter)
-        return None if keep is None else term_of(counter, keep)
-
-    def retires_s(self, counter: str) -> int:
-        """The second since 1970 from which on the table may delete the counter's items; 0:
-        never.
-        """
-        term = self.term_of(counter)
-        return 0 if term is None else term.retires_s
-
-    def is_kept(self, counter: str, now_ms: int) -> bool:
-        """Whether a counter can be read: not when it is a period whose items may retire."""
-        term = self.term_of(counter)
-        return term is None or now_ms < term.kept_until_ms
-
-    def check_kept(self, counter: str, now_ms: int) -> None:
-        """Raises PeriodOver for a counter that can no longer be read, and InvalidCounter."""
-        term = self.term_of(check_counter(counter))
-        if term is not None:
-            term.check_kept(now_ms)
-
     def _limits_of_thresholds(self, prefix: str) -> list[Limit]:
         """The limits that counters with the thresholds of this prefix may have."""
-        own = self.limit_of(prefix)
+        own = rule_of(self.limits, prefix, None)
         longer = [
             limit for name, limit in self.limits.items() if longest(self.thresholds, name) == prefix
         ]
         return longer if own is None else [own, *longer]
-
-    def thresholds_of(self, counter: str) -> tuple[Threshold, ...]:
-        """The thresholds of a counter, of the longest prefix that fits its name, whichever
-        Region publishes them.
-        """
-        return _of_prefix(self.thresholds, counter, ())
-
-    def told_here(self, counter: str) -> tuple[Threshold, ...]:
-        """The thresholds of a counter that this Region publishes."""
-        return tuple(filter(self._is_told_here, self.thresholds_of(counter)))
 
     @property
     def tells(self) -> bool:
@@ -273,48 +227,52 @@ class Settings:
     def _is_told_here(self, threshold: Threshold) -> bool:
         return (threshold.region or self.regions[0]) == self.region
 
+    def plan(self, counter: str) -> Plan:
+        """What these settings say of a counter. Raises InvalidCounter."""
+        return plan_of(self, check_counter(counter))
+
     def shards_of(self, counter: str) -> int:
-        """The number of shards of a counter: that of the longest prefix that fits its name, else
-        1.
-        """
-        return _of_prefix(self.shards, counter, 1)
+        """The number of shards of a counter. Raises InvalidCounter."""
+        return self.plan(counter).shards
+
+    def limit_of(self, counter: str) -> Limit | None:
+        """The limit of a counter; None where it has none. Raises InvalidCounter."""
+        return self.plan(counter).limit
+
+    def retires_s(self, counter: str) -> int:
+        """The second since 1970 from which on the table may delete the counter's items; 0: never.
+        Raises InvalidCounter."""
+        return self.plan(counter).retires_s
+
+    def thresholds_of(self, counter: str) -> tuple[Threshold, ...]:
+        """The thresholds of a counter, whichever Region publishes them. Raises InvalidCounter."""
+        return self.plan(counter).thresholds
+
+    def told_here(self, counter: str) -> tuple[Threshold, ...]:
+        """The thresholds of a counter that this Region publishes. Raises InvalidCounter."""
+        return tuple(filter(self._is_told_here, self.plan(counter).thresholds))
 
     def lane_for(self, counter: str, token: str, region: str) -> Lane:
-        """The lane of a change.
-
-        It follows from these alone, so that a retry finds the lane of its first attempt.
-        """
-        number = self.shards_of(counter)
-        shard = tokens.draw(token, number) if number > 1 else 0
-        return Lane(region, shard, counter, number, self.retires_s(counter) if self.periods else 0)
+        """The lane of a change. Raises InvalidInput."""
+        return self.plan(counter).lane_for(token, region)
 
     def lanes_of(self, counter: str, region: str | None = None) -> tuple[Lane, ...]:
-        """Every lane of a counter, or those of one Region. Raises InvalidCounter."""
-        counter = check_counter(counter)
-        number, regions = self.shards_of(counter), self.regions if region is None else (region,)
-        at_s = self.retires_s(counter)
-        return tuple(
-            Lane(region, shard, counter, number, at_s)
-            for region in regions
-            for shard in range(number)
-        )
+        """Every lane of a counter, or those of one Region. Raises InvalidInput."""
+        return self.plan(counter).lanes(region)
 
     def known(self, lane: Lane) -> Lane:
         """The lane with the time when it retires, and with the number of its counter's shards, so
         that a pack with tokens of another shard is reported as damage. A lane that nobody reads
         keeps its own.
         """
-        shards = self.shards_of(check_lane(lane).counter)
-        shards = shards if lane.shard < shards else lane.shards
-        at_s = self.retires_s(lane.counter) if self.periods else 0
-        return replace(lane, shards=shards, retires_s=at_s)
+        plan = plan_of(self, check_lane(lane).counter)
+        shards = plan.shards if lane.shard < plan.shards else lane.shards
+        return replace(lane, shards=shards, retires_s=plan.retires_s)
 
     def reads(self, lane: Lane) -> bool:
         """Whether a reader of these settings looks at the deltas of a lane. Raises InvalidInput."""
-        known = check_lane(lane).region in self.regions and lane.shard < self.shards_of(
-            lane.counter
-        )
-        return known and self.limit_of(lane.counter) is None
+        plan = plan_of(self, check_lane(lane).counter)
+        return lane.region in self.regions and lane.shard < plan.shards and plan.limit is None
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, **arguments: Any) -> Settings:
@@ -332,15 +290,29 @@ class Settings:
         given: object = os.environ if environ is None else environ
         if not isinstance(given, Mapping):
             raise InvalidSettings(f"environ is a mapping such as os.environ, not {shown(given)}.")
-        for f in fields(cls):
-            variable = REGION_FROM if f.name == "region" else f"LEDGER_{f.name.upper()}"
-            text = given.get(variable)
-            if f.name not in arguments and text is not None and not _fits("", text):
-                arguments[f.name] = _parsed(f.name, variable, text)
+        lacking = [setting.name for setting in fields(cls) if setting.name not in arguments]
+        arguments |= variables.read(given, lacking)  # Rule 2: so an argument wins
         for name, variable in (("table", "LEDGER_TABLE"), ("region", REGION_FROM)):
             if name not in arguments:
                 raise InvalidSettings(f"{name} is not set: pass {name}= or set {variable}.")
         return cls(**arguments)
+
+
+@lru_cache(PLANS_MAX)
+def plan_of(settings: Settings, name: str) -> Plan:
+    """The plan of a name that was checked: of a counter, or of a prefix as if it were one."""
+    keep = rule_of(settings.periods, name, None)
+    term = None if keep is None else term_of(name, keep)
+    return Plan(
+        name,
+        settings.regions,
+        rule_of(settings.shards, name, 1),
+        rule_of(settings.limits, name, None),
+        rule_of(settings.thresholds, name, ()),
+        keep,
+        term,
+        0 if term is None else term.retires_s,
+    )
 
 
 def check_settings(settings: object) -> Settings:
@@ -360,90 +332,3 @@ def check_lane(lane: object) -> Lane:
 
 def _fits(pattern: str, text: object) -> bool:
     return type(text) is str and re.fullmatch(pattern, text) is not None
-
-
-def _of_prefix(rules: Mapping[str, Rule], counter: str, default: Rule) -> Rule:
-    prefix = longest(rules, counter)
-    return default if prefix is None else rules[prefix]
-
-
-def _parsed(name: str, variable: str, text: object) -> Any:
-    """The setting `name`, read from the text of its variable. Raises InvalidSettings."""
-    parse, expected = _READ[name]
-    try:
-        if type(text) is not str:
-            raise TypeError
-        return parse(text)
-    except InvalidSettings as error:
-        raise InvalidSettings(f"{variable}: {error.why}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-        raise InvalidSettings(
-            f"{variable}={shown(text, 200)} cannot be read as {name}: it is {expected}."
-        ) from None
-
-
-def _read_by_prefix(make: Callable[[Any], Rule]) -> Callable[[str], dict[str, Rule]]:
-    """A function that reads an object of JSON and makes a rule of each prefix's value."""
-    return lambda text: {
-        prefix: make(said) for prefix, said in json.loads(text, object_pairs_hook=_once).items()
-    }
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON.
-
-    Raises ValueError where a prefix has two values: nobody knows which is meant.
-    """
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError
-    return dict(pairs)
-
-
-def _thresholds(said: object) -> tuple[Threshold, ...]:
-    if not isinstance(said, list):
-        raise TypeError
-    return tuple(_made(Threshold, threshold) for threshold in said)
-
-
-def _keep(said: object) -> Keep:
-    if (
-        not isinstance(said, dict)
-        or not {*said} <= {"late_s", "keep_s", "carry"}
-        or bool in map(type, said.values())
-    ):
-        raise TypeError
-    late, keep = (timedelta(seconds=said[name]) for name in ("late_s", "keep_s"))
-    return Keep(late=late, keep=keep, carry=said.get("carry", 0))
-
-
-def _made(kind: type[Made], said: object) -> Made:
-    if not isinstance(said, dict):
-        raise TypeError
-    keys = [field.name for field in fields(kind)]
-    for key in said:
-        if key not in keys:
-            raise InvalidSettings(
-                f"A {kind.__name__} has no {shown(key)}: it has {', '.join(keys)}."
-            )
-    return kind(**said)
-
-
-_READ: dict[str, tuple[Callable[[str], Any], str]] = {
-    **dict.fromkeys(("table", "region", "endpoint_url"), (str, "text")),
-    "regions": (
-        lambda text: [part.strip() for part in text.split(",") if part.strip()],
-        "names with commas",
-    ),
-    "shards": (_read_by_prefix(lambda number: number), 'JSON such as {"stock:": 4}'),
-    "limits": (_read_by_prefix(partial(_made, Limit)), 'JSON such as {"stock:": {"floor": 0}}'),
-    "thresholds": (_read_by_prefix(_thresholds), 'JSON such as {"stock:": [{"below": 10}]}'),
-    "periods": (
-        _read_by_prefix(_keep),
-        'JSON such as {"llm:": {"late_s": 1296000, "keep_s": 34560000}}',
-    ),
-    **dict.fromkeys(
-        FLAGS, (lambda text: {"true": True, "false": False}[text.lower()], "true or false")
-    ),
-    **dict.fromkeys(LEAST, (int, "an int")),
-}
-"""The function that reads a setting's variable, and the text that an error expects."""

@@ -272,8 +272,3 @@ class CleanNote:
     def __post_init__(self) -> None:
         if not 1 <= self.version <= VERSION_MAX:
             raise ValueError(f"version must be from 1 to {VERSION_MAX}")
-
-
-def longest(prefixes: Iterable[str], counter: str) -> str | None:
-    """The longest prefix that fits a name; None when none fits."""
-    return max((prefix for prefix in prefixes if counter.startswith(prefix)), key=len, default=None)

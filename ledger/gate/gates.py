@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ledger.core.checks import check_counter
 from ledger.core.conditions import Absent
 from ledger.core.errors import GateLost, GaveUp, InvalidInput, LimitMismatch, shown
 from ledger.core.items import checkpoint_key
 from ledger.core.limit import DOWN, SIDES, UP, Limit
+from ledger.core.plan import Plan
 from ledger.core.requests import (
     At,
     Get,
@@ -31,7 +31,7 @@ from ledger.core.requests import (
     Together,
 )
 from ledger.core.running import answered
-from ledger.core.settings import Settings
+from ledger.core.settings import Settings, plan_of
 from ledger.core.values import Lane
 from ledger.gate import items
 from ledger.gate.gate import Gate, name_of
@@ -83,20 +83,18 @@ class Gates:
     @classmethod
     def of(cls, settings: Settings, counter: str, sold_out: SoldOut | None = None) -> Gates | None:
         """The gates of a counter; None when it has no limit. Raises InvalidCounter."""
-        counter = check_counter(counter)
-        limit = settings.limit_of(counter)
+        plan = settings.plan(counter)
+        limit, term, here = plan.limit, plan.term, settings.region
         if limit is None:
             return None
-        here, sold_out = settings.region, sold_out or SoldOut()
-        gates = cls(_here_first(settings, counter), limit, here, sold_out)
-        term = settings.term_of(counter)
+        gates = cls(_here_first(plan, here), limit, here, sold_out or SoldOut())
         if term is None or limit.region is None:
             return gates
         base = Lane(limit.region, 0, term.base)
         if not term.keep.carry:
             return replace(gates, base=base)
         before = term.before
-        earlier = replace(gates, lanes=_here_first(settings, before.name))
+        earlier = replace(gates, lanes=_here_first(plan_of(settings, before.name), here))
         return replace(
             gates,
             base=base,
@@ -238,10 +236,8 @@ class Gates:
         return next(lane for lane in self.lanes if self.limit.opens(lane.region, lane.shard))
 
 
-def _here_first(settings: Settings, counter: str) -> tuple[Lane, ...]:
-    return tuple(
-        sorted(settings.lanes_of(counter), key=lambda lane: lane.region != settings.region)
-    )
+def _here_first(plan: Plan, here: str) -> tuple[Lane, ...]:
+    return tuple(sorted(plan.lanes(), key=lambda lane: lane.region != here))
 
 
 def _view_of(lanes: Iterable[Lane], copies: Iterable[Item | None]) -> View:

@@ -21,11 +21,12 @@ from typing import NamedTuple
 
 from ledger.core import items
 from ledger.core.errors import InvalidInput, TableError, TableMissing
+from ledger.core.plan import longest
 from ledger.core.requests import GetMany, Item, Key, Page, Program, Query, Together, keyed
 from ledger.core.requests import key_of as key_of_item
 from ledger.core.running import answered
 from ledger.core.settings import Settings
-from ledger.core.values import Lane, longest
+from ledger.core.values import Lane
 from ledger.lane.tail import Pages, at
 
 BUCKETS = 256

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from ledger.core.errors import shown
 from ledger.core.keep import SECOND, Keep
 from ledger.core.limit import Shape
-from ledger.core.settings import Settings
+from ledger.core.settings import Settings, plan_of
 
 SHOWN_MAX = 200
 HOUR_MS, WEEK_MS = 3_600_000, 7 * 86_400_000
@@ -19,14 +19,14 @@ HOUR_MS, WEEK_MS = 3_600_000, 7 * 86_400_000
 
 def of_periods(settings: Settings) -> list[str]:
     """The prefixes of shards that name a period."""
-    return [prefix for prefix in settings.shards if settings.term_of(prefix) is not None]
+    return [prefix for prefix in settings.shards if plan_of(settings, prefix).term is not None]
 
 
 def too_late(settings: Settings, shape: Shape, now_ms: int) -> list[str]:
     """A sentence for each prefix of shards whose period may already have changes."""
     wrong = []
     for prefix in settings.shards.keys() - shape.shards.keys():
-        term = settings.term_of(prefix)
+        term = plan_of(settings, prefix).term
         # its first week began before it
         early_ms = WEEK_MS if term is not None and term.span.unit == "year" else 0
         if term is not None and term.first_ms - early_ms <= now_ms + HOUR_MS:
@@ -95,14 +95,15 @@ def why_not_strong(settings: Settings, counters: Iterable[str]) -> str:
     "" where it does.
     """
     for counter in counters:
+        plan = plan_of(settings, counter)
         for lacks, what, why in (
             (
-                settings.limit_of(counter) is None,
+                plan.limit is None,
                 "no limit",
                 "no transactions, so its changes would never be folded",
             ),
             (
-                settings.keep_of(counter) is not None,
+                plan.keep is not None,
                 "a period",
                 "no time to live, so its items would never retire",
             ),

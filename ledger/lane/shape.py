@@ -33,10 +33,10 @@ from ledger.core import items
 from ledger.core.conditions import Absent
 from ledger.core.errors import NotAllowed, SettingsMismatch, TableError, TransactionConflict, shown
 from ledger.core.limit import Shape
+from ledger.core.plan import longest
 from ledger.core.requests import Get, Instant, Item, Now, Program, Put, Table
 from ledger.core.running import run
 from ledger.core.settings import Settings
-from ledger.core.values import longest
 from ledger.lane.directory import NAMES_MAX, counters_below
 from ledger.lane.fits import SHOWN_MAX, lacking, mismatches, too_late, unlike, why_not_strong
 

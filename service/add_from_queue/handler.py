@@ -207,8 +207,7 @@ class AddFromQueue:
         made = or_error(partial(self._ledger.prepare, then.counter, then.change, **named))
         if isinstance(made, LedgerError):
             return made
-        term = self._ledger.settings.term_of(then.counter)
-        return None if term is None else or_error(term.check_takes, self._clock())
+        return or_error(self._ledger.settings.plan(then.counter).check_takes, self._clock())
 
     def _judge(self, parcel: Parcel) -> None:
         """Set why a message is not done: an error that passes, if there is one, else its poison."""

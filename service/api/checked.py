@@ -1,7 +1,7 @@
 """What a route checks beyond the description of a request, before it sends anything."""
 
 from ledger.client.holds import Hold
-from ledger.client.programs import ours
+from ledger.client.preparing import ours
 from ledger.core.errors import InvalidInput, NoSuchHold, shown
 from ledger.core.settings import Settings
 from service.api.problems import Problem, invalid

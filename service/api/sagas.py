@@ -147,7 +147,7 @@ class Sagas:
             done = self._ledger.transfer(wanted.source, wanted.target, wanted.amount, **named)
         if done.debit is None or done.credit is None:
             counter = wanted.source if done.debit is None else wanted.target
-            term = self._settings.term_of(counter)
+            term = self._settings.plan(counter).term
             raise not_moved(counter, None if term is None else term.resets_at)
         report(self._watch, done.debit, done.credit)
         of = {name: getattr(wanted, name) for name in ("source", "target", "amount")}

@@ -28,7 +28,7 @@ from typing import Any
 from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, ReadTooSlow
 from ledger.core.requests import Now
 from ledger.core.running import through
-from ledger.core.settings import Settings
+from ledger.core.settings import Settings, plan_of
 from ledger.core.values import Lane
 from ledger.lane.shape import ShapeCheck
 from service.compact.outcome import Outcome
@@ -95,7 +95,9 @@ def serve(
     elif isinstance(job, Verify) and not alone:
         done.outcome = Outcome.PUT_OFF
         done.send(job, VERIFY_S)
-    elif settings.periods and not settings.is_kept(job.lane.counter, (yield Now()).wall_ms):
+    elif settings.periods and not plan_of(settings, job.lane.counter).is_kept(
+        (yield Now()).wall_ms
+    ):
         done.outcome = Outcome.RETIRED
     else:
         try:

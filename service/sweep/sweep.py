@@ -44,7 +44,7 @@ from ledger.core.requests import (
     keyed,
 )
 from ledger.core.running import answered, through
-from ledger.core.settings import Settings
+from ledger.core.settings import Settings, plan_of
 from ledger.core.values import Lane
 from ledger.gate.items import gate_key, hold_pk, holds_until
 from ledger.lane import directory
@@ -194,7 +194,7 @@ def _send(
         lane = directory.lane_of(key_of(item))
         if lane is None:
             swept.damaged.append(key_of(item))
-        elif settings.is_kept(lane.counter, now_ms):
+        elif plan_of(settings, lane.counter).is_kept(now_ms):
             lanes.append(lane)
     verified = [lane for lane in lanes if pick()]
     yield from _put(map(Sweep, lanes))
@@ -237,7 +237,7 @@ def _evaluate(bucket: int, settings: Settings, now_ms: int) -> Steps:
             page: Page = yield from pages.read()
             lanes = filter(None, map(directory.lane_of, map(key_of, page.items)))
             counters |= {lane.counter for lane in lanes if settings.told_here(lane.counter)}
-    counters = {counter for counter in counters if settings.is_kept(counter, now_ms)}
+    counters = {counter for counter in counters if plan_of(settings, counter).is_kept(now_ms)}
     yield from _put(Evaluate(Lane(settings.region, 0, counter)) for counter in sorted(counters))
 
 

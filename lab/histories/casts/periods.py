@@ -17,8 +17,8 @@ from lab.histories.judges.periods import CARRY, CEILING, PeriodJudge
 from lab.histories.judges.periods_end import PeriodsAtEnd
 from lab.histories.stage.stage import finish
 from lab.histories.stage.world import WatchedWorld
-from ledger.client import programs
-from ledger.client.programs import Rules
+from ledger.client import preparing, programs
+from ledger.client.rules import Rules
 from ledger.core.checks import to_datetime
 from ledger.core.errors import LedgerError, LimitReached, PeriodOver
 from ledger.core.keep import Keep
@@ -105,7 +105,7 @@ class PeriodSteps(Part):
         term = self.judge.term(name)
         at_ms = min(self.world.now_ms, term.end_ms - 1)
         rules = self._rules(region)
-        delta = programs.prepare(
+        delta = preparing.prepare(
             rules, Change(name, change, f"{change} {region}", to_datetime(at_ms), region)
         )
         if name != PLAIN:

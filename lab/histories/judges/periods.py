@@ -121,7 +121,7 @@ class PeriodJudge(Judge):
         return replace(self.settings, region=region)
 
     def term(self, name: str) -> Term:
-        term = self.settings.term_of(name)
+        term = self.settings.plan(name).term
         assert term is not None
         return term
 
@@ -187,7 +187,7 @@ class PeriodJudge(Judge):
 
     def at_write(self, region: str, key: Key, item: Item | None) -> None:
         lane = gates.lane_of(key)
-        if lane is not None and self.settings.term_of(lane.counter) is None:
+        if lane is not None and self.settings.plan(lane.counter).term is None:
             ceiling = gates.gate_of(lane, item).bounds[UP] if item is not None else None
             self.ceilings.append((self.world.step, lane.counter, ceiling))
             return

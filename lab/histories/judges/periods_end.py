@@ -15,8 +15,8 @@ from compactor.visit import visit
 from lab.histories.judges.periods import CARRY, LIMITED, PLAIN, PeriodJudge
 from lab.histories.stage.judge import Judge
 from lab.histories.stage.stage import REGIONS, finish
-from ledger.client import programs
-from ledger.client.programs import Rules
+from ledger.client import preparing, programs
+from ledger.client.rules import Rules
 from ledger.core.checks import to_datetime
 from ledger.core.errors import LimitReached
 from ledger.core.limit import UP
@@ -72,7 +72,7 @@ class PeriodsAtEnd(Judge):
         """
         world, before = self.world, self.periods.term(name).before
         rules = Rules(self.periods.own(REGIONS[0]), lambda: world.now_ms, lambda size: bytes(size))
-        delta = programs.prepare(rules, Change(name, 10**6, "short", to_datetime(world.now_ms)))
+        delta = preparing.prepare(rules, Change(name, 10**6, "short", to_datetime(world.now_ms)))
         self.periods.judge(name).amounts[delta.lane, delta.token] = delta.change
         with suppress(LimitReached):
             finish(world, REGIONS[0], programs.add(rules, delta))

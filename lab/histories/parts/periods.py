@@ -40,8 +40,8 @@ from lab.histories.stage.stage import (
     rest,
 )
 from lab.histories.stage.world import WatchedWorld
-from ledger.client import programs
-from ledger.client.programs import Rules
+from ledger.client import preparing, programs
+from ledger.client.rules import Rules
 from ledger.core.checks import to_datetime
 from ledger.core.errors import InvalidCounter, InvalidTime, LedgerError, LimitReached, PeriodOver
 from ledger.core.keep import Keep
@@ -158,7 +158,7 @@ class Periods:
         self._refused(rules, change)
         call, error = self._begun(), None
         try:
-            delta = programs.prepare(rules, change)
+            delta = preparing.prepare(rules, change)
             if one.base in LIMITED:
                 self.judge.judge(name).amounts[delta.lane, delta.token] = one.change
             yield from programs.add(rules, delta)
@@ -187,7 +187,7 @@ class Periods:
             (far, InvalidTime),
         ):
             with suppress(error, InvalidTime):
-                programs.prepare(rules, wrong)
+                preparing.prepare(rules, wrong)
                 if change.at is not None:
                     self.stage.answered(Taken(wrong.counter))
 

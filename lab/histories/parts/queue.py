@@ -6,8 +6,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.client import programs
-from ledger.client.programs import Rules
+from ledger.client import preparing, programs
+from ledger.client.rules import Rules
 from ledger.client.saga_steps import transfer_of
 from ledger.client.transfer import transfer
 from ledger.core.requests import AtOnce, Program, Result
@@ -31,7 +31,7 @@ class Programs:
         return program
 
     def add_many(self, changes: list[Change], *, pack: bool) -> Program[list[Outcome]]:
-        deltas = programs.prepare_many(self._rules, changes, pack)
+        deltas = preparing.prepare_many(self._rules, changes, pack)
         return through(programs.add_many(self._rules, deltas, pack), one_by_one)
 
     def transfer(self, source: str, target: str, amount: int, **given: Any) -> Program[Transfer]:

@@ -43,11 +43,11 @@ from lab.histories.stage.stage import (
     rest,
 )
 from lab.histories.stage.world import WatchedWorld
-from ledger.client import programs
+from ledger.client import preparing, programs
 from ledger.client import saga_steps as steps
 from ledger.client.hold_all import hold_all, prepare
 from ledger.client.holds import Hold
-from ledger.client.programs import Rules
+from ledger.client.rules import Rules
 from ledger.client.saga_steps import transfer_of
 from ledger.client.transfer import transfer
 from ledger.core.checks import to_datetime
@@ -167,7 +167,7 @@ class Bank:
             for text in (str(step.idempotency_key), f"{key}/from", f"{key}/to", f"{key}/back"):
                 change = Change(step.counter, 0, text, of.at, of.region)
                 with suppress(LedgerError):
-                    yield from programs.add(rules, programs.prepare(rules, change))
+                    yield from programs.add(rules, preparing.prepare(rules, change))
 
     def _queue(self, name: str, region: str, mine: list[Change]) -> Script:
         """A batch of messages, again and again, until each is decided; others may have asked for
@@ -267,7 +267,9 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     rules = bank.rules(regions[0])
     for counter, amount in START.items():
         finish(
-            world, regions[0], programs.add(rules, programs.prepare(rules, Change(counter, amount)))
+            world,
+            regions[0],
+            programs.add(rules, preparing.prepare(rules, Change(counter, amount))),
         )
     world.quiesce()
     bank.judge.most = sum(START.values())

@@ -1,0 +1,135 @@
+"""The deltas of a ledger's calls, made from what the caller passes before anything is sent, so that
+a refusal has written nothing.
+
+Rule 1: with a key the token follows from the counter, the key and `at`, so that a retry names the
+same item; without one this file draws it, once, and the caller keeps it.
+Rule 2: a period takes only changes of its own time (core/keep.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+
+from ledger.client.rules import Rules
+from ledger.core import tokens
+from ledger.core.checks import check_at, check_flag, check_key, check_length
+from ledger.core.errors import (
+    InvalidChange,
+    InvalidInput,
+    InvalidKey,
+    InvalidTime,
+    LedgerError,
+    shown,
+)
+from ledger.core.limit import DOWN, UP
+from ledger.core.plan import Plan
+from ledger.core.running import or_error
+from ledger.core.settings import Settings, plan_of
+from ledger.core.values import Change, Delta, check_changes
+
+
+def prepare(rules: Rules, change: Change) -> Delta:
+    """The delta of a new request for a change. Raises InvalidInput."""
+    if change.then is not None:
+        raise InvalidInput(
+            "A Change with `then` is a transfer. Nothing was written. Call transfer, or queue it."
+        )
+    plan = rules.settings.plan(change.counter)
+    return _delta(rules, plan, change, _token(rules, plan.counter, change))
+
+
+def prepare_many(rules: Rules, changes: Iterable[Change], pack: bool) -> list[Delta | LedgerError]:
+    """The delta of each change, or the error that says why it has none.
+
+    Raises InvalidInput for what is no Change.
+    """
+    deltas = [or_error(prepare, rules, change) for change in check_changes("add_many", changes)]
+    check_flag("pack", pack)
+    return deltas
+
+
+def prepare_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
+    """The delta of a hold; its token says until when it holds.
+
+    Raises InvalidInput, also for a hold of a side without a limit: it would set nothing aside, and
+    its capture would count all the same.
+    """
+    length_ms, plan = check_length(expires), rules.settings.plan(change.counter)
+    token = tokens.with_length(_token(rules, plan.counter, change, tokens.HOLD), length_ms)
+    delta = _delta(rules, plan, change, token)
+    if delta.change == 0:
+        raise InvalidChange("A hold is of 1 to 10**18, either way: 0 sets nothing aside.")
+    if plan.limit is not None and not plan.limit.has(DOWN if delta.change < 0 else UP):
+        only = "a ceiling" if delta.change < 0 else "a floor"
+        raise InvalidChange(
+            f"A hold of {delta.change:+} sets nothing aside: {plan.counter} has only {only}. Nothing "
+            f"was written. To reserve {abs(delta.change)} pass {-delta.change}."
+        )
+    return delta
+
+
+def prepare_named_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
+    """As `prepare_hold`, in the lane of the hold's name, which is the same for every length."""
+    delta = prepare_hold(rules, change, expires)
+    name = tokens.name_of(delta.token)
+    return replace(delta, lane=rules.plan(delta).lane_for(name, delta.lane.region))
+
+
+def ours(settings: Settings, delta: Delta, *, is_hold: bool = False) -> Delta:
+    """The delta, in a lane that knows how many shards the counter has. Raises InvalidInput.
+
+    is_hold: it is a hold, which may also be in the lane of its name.
+    """
+    given: object = delta
+    if not isinstance(given, Delta):
+        raise InvalidInput(
+            f"apply takes a Delta: prepare's, a receipt's or an error's, not {shown(given)}."
+        )
+    lane = delta.lane
+    plan = plan_of(settings, lane.counter)
+    expected = plan.lane_for(delta.token, lane.region)
+    if is_hold and lane != expected:
+        expected = plan.lane_for(tokens.name_of(delta.token), lane.region)
+    if lane != expected or lane.region not in settings.regions:
+        raise InvalidInput(
+            f"No reader looks at the lane {lane}: regions={settings.regions!r}, and this token's "
+            f"shard is {expected.shard}. Nothing was written. Use the settings with which the "
+            "delta was prepared."
+        )
+    plan.check_good_for(delta.token)
+    return replace(delta, lane=expected)
+
+
+def _token(rules: Rules, counter: str, change: Change, kind: str = "") -> str:
+    key, at = change.idempotency_key, change.at
+    if key is None and at is None:
+        now_ms = rules.clock()
+        if not 0 <= now_ms <= tokens.TIME_MS_MAX:
+            raise InvalidTime(
+                f"The clock says {now_ms} ms since 1970; a change's time is from 1970 to the year "
+                "10889."
+            )
+        return tokens.make(now_ms, rules.randomness())
+    if key is None:
+        raise InvalidKey(
+            "at came without idempotency_key. Nothing was written. Give both or neither."
+        )
+    if at is None:
+        raise InvalidKey(
+            "idempotency_key came without at. Nothing was written. Give both, and the same ones "
+            "on every retry."
+        )
+    # the name of a step may be longer than a key, and was made of checked parts
+    name = key if isinstance(key, tokens.Step) else check_key(key)
+    return tokens.keyed(counter, name, check_at(at, rules.clock), kind)
+
+
+def _delta(rules: Rules, plan: Plan, change: Change, token: str) -> Delta:
+    settings = rules.settings
+    region = settings.region if change.region is None else change.region
+    if type(region) is not str or region not in settings.regions:
+        raise InvalidInput(f"region={shown(region)} is not one of regions={settings.regions!r}.")
+    plan.check_good_for(token)
+    return Delta(plan.lane_for(token, region), token, change.change)
