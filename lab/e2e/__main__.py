@@ -16,7 +16,6 @@ Rule 3: It leaves nothing running, but in a place that somebody else made.
 import os
 import random
 import time
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from typing import Annotated
@@ -30,8 +29,7 @@ from lab.e2e.breaks import BREAKS, Break
 from lab.e2e.crossings import Crossings
 from lab.e2e.deployed import PARAMS, REGIONS, NotDeployed, compact
 from lab.e2e.metrics import accepted_in_packs
-from lab.e2e.months import Months
-from lab.e2e.quota import Quota
+from lab.e2e.month import Month
 from lab.e2e.seats import Seats
 from lab.e2e.site import Say, Site
 from lab.e2e.turn import kept, next_turn
@@ -81,23 +79,10 @@ def main(
 
     try:
         shop = shop_day(seed, limit)
-        busy = traffic.hurried(with_witnesses(shop, seed, BUSY))
-        with ExitStack() as here:
-            if table_url is not None:
-                wrong = _play(table_url, say, busy, seed)
-            else:
-                engine, children = here.enter_context(Engine()), here.enter_context(Children())
-                os.environ.update(ENVIRONMENT, AWS_ENDPOINT_URL=engine.endpoint_url)
-                # The functions find the table behind a proxy without faults (docs/testing.md,
-                # Engines).
-                control, table = proxy.start(children, engine, seed, {})
-                if breaks:
-                    wrong = _break(
-                        control, table, say, [NAMES[name] for name in names or NAMES], shop
-                    )
-                else:
-                    wrong = _play(f"{table}/{OUTSIDE}", say, busy, seed)
-                    deployed.run("remove", f"{table}/{OUTSIDE}")
+        if table_url is not None:
+            wrong = _play(table_url, say, shop, seed)
+        else:
+            wrong = _on_an_engine(say, shop, seed, names or list(NAMES) if breaks else None)
     except (EngineMissing, NotDeployed) as error:
         console.print(f"[bold red]It cannot run:[/] {escape(str(error))}")
         raise typer.Exit(2) from None
@@ -107,6 +92,19 @@ def main(
         console.print(f"[bold red]Wrong: {len(wrong):,} findings.[/]")
         raise typer.Exit(1)
     console.print(f"[bold green]{BROKEN_AND_MENDED if breaks else PLAYED}[/]")
+
+
+def _on_an_engine(say: Say, shop: list[Event], seed: int, breaks: list[str] | None) -> list[str]:
+    """Play, or break the service in these ways."""
+    with Engine() as engine, Children() as children:
+        os.environ.update(ENVIRONMENT, AWS_ENDPOINT_URL=engine.endpoint_url)
+        # The functions find the table behind a proxy without faults (docs/testing.md, Engines).
+        control, table = proxy.start(children, engine, seed, {})
+        if breaks is not None:
+            return _break(control, table, say, [NAMES[name] for name in breaks], shop)
+        wrong = _play(f"{table}/{OUTSIDE}", say, shop, seed)
+        deployed.run("remove", f"{table}/{OUTSIDE}")
+        return wrong
 
 
 def _break(
@@ -120,21 +118,18 @@ def _break(
     return site.wrong
 
 
-def _play(table_url: str, say: Say, events: list[Event], seed: int) -> list[str]:
-    began = datetime.now(UTC)
+def _play(table_url: str, say: Say, shop: list[Event], seed: int) -> list[str]:
+    began, events = datetime.now(UTC), traffic.hurried(with_witnesses(shop, seed, BUSY))
     say("deploying to two Regions")
     deployed.run("deploy", table_url, params=PARAMS | {"periods": compact(kept(began))})
     site, turn = Site(say), next_turn(began, datetime.now(UTC))
     user, seats, crossings = User(site), Seats(site), Crossings(site)
-    months, quota = Months(site, turn), Quota(site, turn)
-    say(
-        f"{turn.over} takes changes until {turn.closes:%H:%M:%S}, and leaves some of its quota to "
-        f"{turn.opened}"
-    )
-    months.begin()
-    quota.begin()
-    months.turn()
-    quota.end()
+    month = Month(site, turn)
+    closes = f"{turn.closes:%H:%M:%S}"
+    say(f"{turn.over} takes changes until {closes}, and leaves some of its quota to {turn.opened}")
+    month.begin()
+    month.turn()
+    month.end()
     say(f"sending {len(events):,} changes, some of them again, and poison")
     poison = user.send(list(traffic.sendings(events, random.Random(seed))))
     truth, wrong = traffic.truth(events), site.wrong
@@ -151,10 +146,9 @@ def _play(table_url: str, say: Say, events: list[Event], seed: int) -> list[str]
     wrong += user.wrong_balances(truth | {traffic.POISONED: (0, 0)})
     seats.judge()
     crossings.judge()
-    months.judge()
-    quota.judge(months.truth)
+    month.judge()
     user.judge_dead_letters(
-        {region: letters | quota.letters[region] for region, letters in poison.items()}
+        {region: letters | month.letters[region] for region, letters in poison.items()}
     )
     packed = {region: accepted_in_packs(client) for region, client in site.aws("logs").items()}
     wrong += [

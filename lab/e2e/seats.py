@@ -24,7 +24,7 @@ HELD, CAPTURED = {HERE: 8, THERE: 5}, 5  # the rest is freed
 ASKED_BY_HTTP, ASKED_BY_SQS = 12, 8  # in each Region
 FREE = CEILING - sum(HELD.values())
 FREED = CEILING - FREE - CAPTURED
-SENDERS, EXPIRES_S, OUTCOMES_MAX_S = 4, 600, 120
+SENDERS, EXPIRES_S = 4, 600
 
 REFUSED = "urn:ledger:problem:limit-reached"
 AGAIN = {201: 200}  # what the same request is answered with the second time
@@ -105,12 +105,7 @@ class Seats:
             self._site.send(region, [dumps(seat) for seat in there[::2]])
             self._site.send_many(region, there[1::2])
         sent = {str(seat.idempotency_key) for seat in seats}
-        self._site.wait(
-            "changes have no outcome",
-            lambda: sent - self._site.outcomes(COUNTER).keys(),
-            OUTCOMES_MAX_S,
-        )
-        outcomes = self._site.outcomes(COUNTER)
+        outcomes = self._site.wait_for_outcomes(sent, COUNTER)
         self._site.must("outcomes of what was not sent", outcomes.keys() - sent, set())
         self._site.say(f"  seats through SQS: {len(seats)} requests, {len(outcomes)} outcomes")
 

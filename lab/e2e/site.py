@@ -13,7 +13,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Set, Sized
 from typing import Any, TypeVar
 
 import boto3
@@ -27,7 +27,7 @@ from ledger.core.values import Change
 
 MESSAGES_OF_BATCH = 10
 CHANGES_AT_ONCE = 40  # of which a producer of many makes one message
-POLL_S, CALM_S = 2.0, 60
+POLL_S, CALM_S, OUTCOMES_MAX_S = 2.0, 60, 120
 WAITING = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 
 Say = Callable[[str], None]
@@ -38,11 +38,8 @@ class Site:
     """`say`: shows a line of progress. wrong: what is, so far."""
 
     def __init__(self, say: Say, regions: Sequence[str] = REGIONS) -> None:
-        self.endpoint_url, self.say, self.regions = (
-            os.environ.get("AWS_ENDPOINT_URL", ""),
-            say,
-            regions,
-        )
+        self.endpoint_url = os.environ.get("AWS_ENDPOINT_URL", "")
+        self.say, self.regions = say, regions
         self._empty_since: dict[str, float] = {}
         self._outcomes: dict[tuple[str, str], set[str]] = {}  # by counter and idempotency key
         self.http, self.sqs = {}, self.aws("sqs")
@@ -114,21 +111,19 @@ class Site:
                 sent.add(message_id)
         return len(sent)
 
-    def waiting(self, name: str) -> dict[str, int]:
+    def waiting(self, queue: str) -> dict[str, int]:
         """The Regions whose queue of this name is not empty."""
         waiting = {}
         for region, sqs in self.sqs.items():
             answer = sqs.get_queue_attributes(
-                QueueUrl=self.url(region, name), AttributeNames=list(WAITING)
+                QueueUrl=self.url(region, queue), AttributeNames=list(WAITING)
             )
-            waiting[region] = sum(
-                int(answer["Attributes"].get(attribute, 0)) for attribute in WAITING
-            )
+            waiting[region] = sum(int(answer["Attributes"].get(name, 0)) for name in WAITING)
         now = time.monotonic()
-        since = self._empty_since.pop(name, now)
+        since = self._empty_since.pop(queue, now)
         if any(waiting.values()) or self.endpoint_url:
             return {region: count for region, count in waiting.items() if count}
-        self._empty_since[name] = since
+        self._empty_since[queue] = since
         return {} if now - since >= CALM_S else waiting
 
     def drain(self, region: str, name: str) -> Counter[str]:
@@ -160,6 +155,12 @@ class Site:
             for (counter, key), found in self._outcomes.items()
             if counter.startswith(counters)
         }
+
+    def wait_for_outcomes(self, keys: Set[str], *counters: str) -> dict[str, set[str]]:
+        """The same, once each of these keys has one."""
+        left = lambda: keys - self.outcomes(*counters).keys()  # noqa: E731
+        self.wait("changes have no outcome", left, OUTCOMES_MAX_S)
+        return self.outcomes(*counters)
 
     def stands(
         self, when: str, counter: str, value: int, ceiling: int, *, held: int = 0, carried: int = 0

@@ -1,22 +1,21 @@
-"""Which month turns in a run, when it closes, and which answers about that instant are wrong. Pure.
+"""Which month turns in a run, when it closes, which answers about that instant are wrong, and when
+items retire. Pure.
 
 Rule 1: `late` is chosen when the service is deployed, so that the older month closes some minutes
 later. Nobody knows how long a deployment takes, so there are prefixes that close one after the
 other, and the next one is played.
-Rule 2: An answer on the wrong side of the instant is wrong; of what is on its way then, either is
-right, and so is one
-of each: that a month is over is said of one attempt.
-Rule 3: A run in which a way in a Region had not both answers of the older month, or in which
-nothing was counted first and refused when it came again, shows too little.
+Rule 2: An answer on the wrong side of the instant is wrong. Of what is under way then, either
+answer is right.
+Rule 3: A run shows too little if a way in a Region had not both answers of the older month.
 """
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from lab.e2e.deployed import CALLS, QUOTA, REGIONS, SKEW_MS, NotDeployed
 from ledger.core.values import Change
@@ -24,9 +23,10 @@ from ledger.core.values import Change
 WEST, CARRY, KEEP_S = timedelta(hours=12), 4, 100 * 86_400
 CLOSES_S = (240, 300, 360, 420, 500, 640, 900, 1_400, 2_400)  # after the deployment began
 AHEAD_S = 60
-MINUTE = timedelta(minutes=1)
-WAYS = ("http", "queue", "library")
-COUNTED, REFUSED, QUEUED = "counted", "refused", "queued"
+MINUTE, CLOCKS = timedelta(minutes=1), timedelta(days=30)
+OF_A_MONTH = re.compile(rf"((?:{CALLS}|{QUOTA})\d+:)[^#]*@(\d{{4}}-\d\d)")
+WAYS = HTTP, QUEUE = "http", "queue"
+COUNTED, REFUSED = "counted", "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,89 +76,82 @@ def next_turn(began: datetime, now: datetime) -> Turn:
 
     `began`: when the deployment did. Raises NotDeployed.
     """
-    at, late_s = (
-        last_turn(began),
-        [keep["late_s"] for name, keep in kept(began).items() if name.startswith(CALLS)],
-    )
-    closes = [at + WEST + timedelta(seconds=late) for late in late_s]
-    for number, moment in enumerate(closes):
-        if moment >= now + timedelta(seconds=AHEAD_S):
-            return Turn(number, at, moment)
+    at, keeps = last_turn(began), kept(began)
+    for number in range(len(CLOSES_S)):
+        closes = at + WEST + timedelta(seconds=keeps[f"{CALLS}{number}:"]["late_s"])
+        if closes >= now + timedelta(seconds=AHEAD_S):
+            return Turn(number, at, closes)
     raise NotDeployed(
         f"The deployment took {now - began}, so the months that should turn are over. Run it again."
     )
 
 
-class Asked(NamedTuple):
-    """An attempt, and its answer: what the queue's is, the outcomes say. Times are milliseconds."""
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A change on its way, and how it was answered: one that is queued may have several answers,
+    and has none yet. Times are milliseconds.
+    """
 
     change: Change
     way: str
     region: str
     began_ms: int
     ended_ms: int
-    answer: str
+    answers: frozenset[str] = frozenset()
 
     @property
     def key(self) -> str:
         return str(self.change.idempotency_key)
 
-    def answers(self, outcomes: Mapping[str, set[str]]) -> set[str]:
-        """Of a counter without a limit no outcome is queued but that its period is over."""
-        if self.answer != QUEUED:
-            return {self.answer}
-        return outcomes.get(self.key) or {
-            COUNTED if self.change.counter.startswith(CALLS) else "no outcome"
-        }
+    def answered(self, outcomes: Mapping[str, set[str]]) -> Attempt:
+        """With its outcomes, if it was queued. Of a counter without a limit no outcome is queued
+        but that its period is over.
+        """
+        if self.way != QUEUE:
+            return self
+        without = COUNTED if self.change.counter.startswith(CALLS) else "no outcome"
+        return replace(self, answers=frozenset(outcomes.get(self.key, {without})))
 
     def allowed(self, turn: Turn) -> set[str]:
+        closes_ms = ms_of(turn.closes)
         if not self.change.counter.endswith(turn.over):
             return {COUNTED}
-        closes_ms = ms_of(turn.closes)
         if self.began_ms >= closes_ms + SKEW_MS:
             return {REFUSED}
-        return (
-            {COUNTED}
-            if self.ended_ms < closes_ms - SKEW_MS and self.answer != QUEUED
-            else {COUNTED, REFUSED}
-        )
+        is_early = self.way != QUEUE and self.ended_ms < closes_ms - SKEW_MS
+        return {COUNTED} if is_early else {COUNTED, REFUSED}
 
 
-def wrong_answers(
-    attempts: Sequence[Asked], outcomes: Mapping[str, set[str]], turn: Turn
-) -> Iterator[str]:
-    seen = set()
-    for each in attempts:
-        found, allowed = each.answers(outcomes), each.allowed(turn)
-        if not found <= allowed:
-            after_ms = each.began_ms - ms_of(turn.closes)
+def wrong_answers(attempts: Sequence[Attempt], turn: Turn) -> Iterator[str]:
+    shown = set()
+    for attempt in attempts:
+        if not attempt.answers <= attempt.allowed(turn):
+            after_ms = attempt.began_ms - ms_of(turn.closes)
             yield (
-                f"{each.change.counter}: {each.key} by {each.way} in {each.region} at "
-                f"{after_ms:+} ms: {found}"
+                f"{attempt.change.counter}: {attempt.key} by {attempt.way} in {attempt.region} at "
+                f"{after_ms:+} ms: {set(attempt.answers)}"
             )
-        if each.change.counter.endswith(turn.over):
-            seen |= {(each.way, each.region, answer) for answer in found}
-    for missing in sorted({*itertools.product(WAYS, REGIONS, (COUNTED, REFUSED))} - seen):
+        if attempt.change.counter.endswith(turn.over):
+            shown |= {(attempt.way, attempt.region, answer) for answer in attempt.answers}
+    for missing in sorted({*itertools.product(WAYS, REGIONS, (COUNTED, REFUSED))} - shown):
         yield f"the run shows nothing about the end of {turn.over} for {' '.join(missing)}"
-    if not again(attempts, outcomes):
-        yield "no change was counted and then sent again when its month was over"
 
 
-def counted(attempts: Sequence[Asked], outcomes: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """Counter -> the keys that were answered so at least once."""
-    found: dict[str, set[str]] = {each.change.counter: set() for each in attempts}
-    for each in attempts:
-        if COUNTED in each.answers(outcomes):
-            found[each.change.counter].add(each.key)
-    return found
+def retires(pk: str, sk: str, periods: Mapping[str, Mapping[str, int]], turn: Turn) -> int | None:
+    """When an item of the two months retires, in seconds, by a calendar of its own."""
+    of = OF_A_MONTH.search(f"{pk}#{sk}")
+    end = {turn.over: turn.at, turn.opened: turn.next}.get(of[2] if of else "")
+    if of is None or end is None:
+        return None
+    return int((end + WEST + timedelta(seconds=periods[of[1]]["keep_s"]) + CLOCKS).timestamp())
 
 
-def again(attempts: Sequence[Asked], outcomes: Mapping[str, set[str]]) -> set[str]:
-    """The keys that were counted, and refused as well."""
-    answers: dict[str, set[str]] = {}
-    for each in attempts:
-        answers.setdefault(each.key, set()).update(each.answers(outcomes))
-    return {key for key, found in answers.items() if {COUNTED, REFUSED} <= found}
+def kind_of(pk: str, sk: str) -> str:
+    """What an item is."""
+    kind, (first, is_below, _) = pk.partition("#")[0], sk.partition("#")
+    if kind == "fold":
+        return first
+    return "pack" if kind == "delta" and is_below else kind
 
 
 def ms_of(at: datetime) -> int:

@@ -1,5 +1,5 @@
-"""A month that turns: which one it is, when it closes, and which answers about that instant are
-wrong.
+"""A month that turns: which one it is, when it closes, which answers about that instant are wrong,
+and when its items retire.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -11,14 +11,16 @@ from lab.e2e.deployed import CALLS, QUOTA, REGIONS, NotDeployed
 from lab.e2e.turn import (
     CLOSES_S,
     COUNTED,
-    QUEUED,
+    HTTP,
+    QUEUE,
     REFUSED,
     WAYS,
-    Asked,
+    Attempt,
     Turn,
-    counted,
     kept,
+    kind_of,
     next_turn,
+    retires,
     wrong_answers,
 )
 from ledger.core.keep import Keep, term_of
@@ -29,11 +31,12 @@ CLOSES_MS = int(TURN.closes.timestamp() * 1_000)
 OVER, OPENED = (f"{TURN.base(CALLS, 'c')}@{month}" for month in (TURN.over, TURN.opened))
 
 
-def asked(key: str, answer: str, from_ms: int, to_ms: int, **said: str) -> Asked:
+def attempt(key: str, answer: str, from_ms: int, to_ms: int, **said: str) -> Attempt:
     """Times are of the instant at which the older month closes."""
     change = Change(said.get("counter", OVER), 1, key, TURN.at)
-    where = said.get("way", "library"), said.get("region", REGIONS[0])
-    return Asked(change, *where, CLOSES_MS + from_ms, CLOSES_MS + to_ms, answer)
+    way, region = said.get("way", HTTP), said.get("region", REGIONS[0])
+    times = CLOSES_MS + from_ms, CLOSES_MS + to_ms
+    return Attempt(change, way, region, *times, frozenset({answer} if answer else ()))
 
 
 @pytest.mark.parametrize(
@@ -59,46 +62,56 @@ def test_the_month_that_closes_is_over_in_every_zone(now: datetime, over: str) -
         next_turn(now, now + timedelta(seconds=CLOSES_S[-1]))
 
 
-def test_an_answer_on_the_wrong_side_of_the_instant_is_wrong() -> None:
-    right = [
-        asked(
-            f"{n}/{way}/{region}",
-            QUEUED if way == "queue" else answer,
-            ms,
-            ms + 10,
-            way=way,
-            region=region,
-        )
-        for n, (answer, ms) in enumerate(((COUNTED, -90), (REFUSED, 5)))
+def test_answers_about_the_instant() -> None:
+    """One on the wrong side is wrong, and so is a run that shows no side."""
+    sent = [
+        attempt(f"{answer}/{way}/{region}", answer, ms, ms + 10, way=way, region=region)
+        for answer, ms in ((COUNTED, -90), (REFUSED, 5))
         for way, region in product(WAYS, REGIONS)
     ]
-    right[right.index(asked("1/library/eu-west-1", REFUSED, 5, 15))] = asked(
-        "0/http/eu-west-1", REFUSED, 5, 15
-    )  # again
-    outcomes = {
-        each.key: {REFUSED} for each in right if each.way == "queue" and each.key.startswith("1")
-    }
-    assert list(wrong_answers(right, outcomes, TURN)) == []
-    assert counted(right, outcomes) == {
-        OVER: {each.key for each in right if each.key.startswith("0")}
-    }
+    outcomes = {each.key: {REFUSED} for each in sent if each.way == QUEUE and ms_after(each) > 0}
+    right = [each.answered(outcomes) for each in sent]
+    assert [each.answers for each in right] == [each.answers for each in sent]
+    assert list(wrong_answers(right, TURN)) == []
+    quota = f"{TURN.base(QUOTA, 'q')}@{TURN.over}"
     for wrong in (
-        asked("late", COUNTED, 0, 5),
-        asked("early", REFUSED, -9, -1),
-        asked("of the newer month", REFUSED, -9, 9, counter=OPENED),
-        asked("failed", "503", -9, 9),
-        asked("late in the queue", QUEUED, 0, 1, way="queue"),
-        asked(
-            "without an outcome",
-            QUEUED,
-            -9,
-            -8,
-            way="queue",
-            counter=f"{TURN.base(QUOTA, 'q')}@{TURN.over}",
-        ),
+        attempt("late", COUNTED, 0, 5),
+        attempt("early", REFUSED, -9, -1),
+        attempt("of the newer month", REFUSED, -9, 9, counter=OPENED),
+        attempt("failed", "503", -9, 9),
+        attempt("late in the queue", "", 0, 1, way=QUEUE),
+        attempt("without an outcome", "", -9, -8, way=QUEUE, counter=quota),
     ):
-        assert len(list(wrong_answers([*right, wrong], outcomes, TURN))) == 1, wrong.key
-    for between in (asked("across", COUNTED, -9, 9), asked("over", REFUSED, -9, 9)):
-        assert list(wrong_answers([*right, between], outcomes, TURN)) == []
+        assert len(list(wrong_answers([*right, wrong.answered({})], TURN))) == 1, wrong.key
+    for between in (attempt("across", COUNTED, -9, 9), attempt("over", REFUSED, -9, 9)):
+        assert list(wrong_answers([*right, between], TURN)) == []
     for less in range(len(right)):
-        assert len(list(wrong_answers(right[:less] + right[less + 1 :], outcomes, TURN))) >= 1
+        assert len(list(wrong_answers(right[:less] + right[less + 1 :], TURN))) == 1
+
+
+def ms_after(sent: Attempt) -> int:
+    return sent.began_ms - CLOSES_MS
+
+
+def test_when_an_item_of_a_month_retires() -> None:
+    """As the ledger has it; an item of no month does not."""
+    now = TURN.at + timedelta(days=26)
+    keeps = kept(now)
+    keep = keeps[f"{QUOTA}0:"]
+    of_a_prefix = Keep(
+        late=timedelta(seconds=keep["late_s"]), keep=timedelta(seconds=keep["keep_s"])
+    )
+    for month in (TURN.over, TURN.opened):
+        counter = f"{TURN.base(QUOTA, 'q')}@{month}"
+        term = term_of(counter, of_a_prefix)
+        assert term is not None
+        for pk, sk, kind in (
+            (f"delta#eu-west-1#0#{counter}", "1", "delta"),
+            (f"delta#eu-west-1#0#{counter}", "1#2", "pack"),
+            (f"fold#eu-west-1#0#{counter}", "checkpoint", "checkpoint"),
+            (f"fold#eu-west-1#0#{counter}", "segment#1", "segment"),
+            ("lane#eu-west-1#95", f"0#{counter}", "lane"),
+        ):
+            assert retires(pk, sk, keeps, TURN) == term.retires_s
+            assert kind_of(pk, sk) == kind
+    assert retires("delta#eu-west-1#0#stock:1", "1", keeps, TURN) is None
