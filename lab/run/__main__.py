@@ -86,24 +86,27 @@ def demo(
             if events
             else shop_day(seed)[:limit]
         )
-        played = with_witnesses(
-            shop, seed, min(WITNESSES, WITNESSES_LEAST + len(shop) // EVENTS_A_WITNESS)
-        )
+        witnesses = min(WITNESSES, WITNESSES_LEAST + len(shop) // EVENTS_A_WITNESS)
+        played = with_witnesses(shop, seed, witnesses)
         truth = truth_of(played)
         once = tuple({(event.counter, event.key, event.at): event for event in played}.values())
-        console.print(
-            f"\n2. Two Regions of a DynamoDB on this computer count {len(shop):,} events of "
-            f"{'a file' if events else 'a shop'}, and\n{len(played) - len(shop):,} more that "
-            "check every read. Answers get lost, changes come twice\nor late, processes freeze, "
-            "and the link is cut."
-        )
+        _say_what_is_counted(console, len(shop), len(played), "a file" if events else "a shop")
         outcome = _played(console, Plan(GENTLE, seed, once, folder))
     except BadEvents as error:
         _cannot_run(console, error)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    if not closing(console, sale, outcome, truth, once, outcome.lacks(GENTLE, len(once))):
+    lacks = outcome.lacks(GENTLE, len(once))
+    if not closing(console, sale, outcome, truth, once, lacks):
         raise typer.Exit(1)
+
+
+def _say_what_is_counted(console: Console, shop: int, played: int, source: str) -> None:
+    console.print(
+        f"\n2. Two Regions of a DynamoDB on this computer count {shop:,} events of {source}, and\n"
+        f"{played - shop:,} more that check every read. Answers get lost, changes come twice\n"
+        "or late, processes freeze, and the link is cut."
+    )
 
 
 @app.command()
