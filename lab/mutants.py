@@ -1,5 +1,4 @@
-"""A sample of mutants, drawn by a seed: mutmut changes a line of the code in a small way, and the
-tests must notice.
+"""A sample of mutants: mutmut changes a line in a small way, and the tests must notice.
 
 Rule 1: No file is changed. A pytest that has collected its tests forks, and in the fork the
 functions of the mutated text get their new code. What a function made while modules were imported

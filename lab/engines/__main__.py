@@ -1,5 +1,4 @@
-"""`python -m lab.engines` (`make engine`): an embedded DynamoDB with a table in it, until Ctrl-C;
-then it is gone.
+"""`python -m lab.engines` (`make engine`): an embedded DynamoDB with a table, until Ctrl-C.
 
 Rule 1: `ledgerctl init` makes the table, as on AWS, so whatever you try on it holds there.
 Rule 2: standard output holds only lines for a shell, so you can paste them, or a program can read

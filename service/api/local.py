@@ -1,5 +1,6 @@
-"""The API on this computer: `python -m service.api.local` listens on 127.0.0.1 and runs the code of
-the function.
+"""The API on this computer: `python -m service.api.local` listens on 127.0.0.1.
+
+It runs the code of the function.
 
 Rule 1: Loopback only, because nothing here checks who calls; and `loopback` refuses what a foreign
 page sends.
