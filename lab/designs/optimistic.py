@@ -10,7 +10,7 @@ OutcomeUnknown, and who sends the change again may count it twice. On the value 
 tag tells. The SDK must not retry: it would hide that a failed condition may be one's own success.
 Regions overwrite each other.
 Source:
-https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/BestPractices_OptimisticLocking.html
+docs.aws.amazon.com/amazondynamodb/latest/developerguide/BestPractices_OptimisticLocking.html
 """
 
 from dataclasses import dataclass

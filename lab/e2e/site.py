@@ -50,7 +50,8 @@ class Site:
                 output["OutputValue"] for output in found if output["OutputKey"] == "HttpApiUrl"
             )
             if self.endpoint_url:  # the engine serves an API under its own address
-                url = f"{self.endpoint_url}/_aws/execute-api/{url.split('//')[1].split('.')[0]}/$default"
+                api = url.split("//")[1].split(".")[0]
+                url = f"{self.endpoint_url}/_aws/execute-api/{api}/$default"
             self.http[region] = Client(url.rstrip("/"), region)
 
     def aws(self, name: Any) -> Mapping[str, Any]:
