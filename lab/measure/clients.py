@@ -7,13 +7,13 @@ Rule 2: What waits for an engine names it, because the pace of many threads is a
 theirs.
 """
 
+import asyncio
 import os
-import statistics
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from itertools import count
@@ -25,7 +25,7 @@ from botocore.session import Session
 from compactor import Compactor
 from lab.engines.dynamodb_local import DynamoDBLocal, installed
 from lab.engines.ministack import ENVIRONMENT, Engine
-from lab.measure.figure import Figure
+from lab.measure.figure import Calls, Figure, cpu_ratio, one_by_one, put_of
 from lab.measure.speed import THREADS, Writers, pace
 from ledger import Change, Ledger, Settings
 from ledger.core.clocks import wall_clock
@@ -42,6 +42,7 @@ LIMIT = Limit(ceiling=10**9, region=REGION)
 SETTINGS = Settings(table=TABLE, region=REGION, limits={"seats:": LIMIT})
 EACH = 50  # calls between two looks at the clock
 PACKED = 20_000  # changes of a fold
+WARM = 200  # adds in flight before those that are measured
 CHECKED = 100  # counters that are read at the end
 ASYNC = f"{sys.prefix}/async"
 """Where `make` puts aiobotocore, whose botocore is not ours."""
@@ -54,41 +55,8 @@ def running(engine: Engine) -> Iterator[Engine]:
         yield engine
 
 
-def put_of(item: Any, table: str = TABLE) -> dict[str, Any]:
-    """What the library asks of put_item for a delta."""
-    condition = {
-        "ConditionExpression": "attribute_not_exists(pk)",
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
-    return {"TableName": table, "Item": item, **condition}
-
-
-Calls = Callable[[Sequence[Any]], int]
-"""Makes calls of what is given, and says how many."""
-
-
-def cpu_ratio(rounds: int, ours: Calls, theirs: Calls, given: Callable[[], Sequence[Any]]) -> float:
-    """The CPU of one of our calls over that of one of theirs.
-
-    `given` is not in it, and the first round warms up.
-    """
-    ratios = []
-    for _ in range(rounds + 1):
-        arguments, taken = given(), []
-        for calls in (ours, theirs):
-            began = time.process_time()
-            made = calls(arguments)
-            taken.append((time.process_time() - began) / made)
-        ratios.append(taken[0] / taken[1])
-    return statistics.median(ratios[1:])
-
-
-def one_by_one(call: Callable[[Any], object]) -> Calls:
-    return lambda arguments: len([call(argument) for argument in arguments])
-
-
 def _puts(client: Any) -> Calls:
-    return one_by_one(lambda item: client.put_item(**put_of(item)))
+    return one_by_one(lambda item: client.put_item(**put_of(item, TABLE)))
 
 
 def _items(ledger: Ledger) -> list[Any]:
@@ -168,15 +136,45 @@ def in_flight(small: bool) -> Iterator[Figure]:
     many, runs = (100, 1) if small else (10_000, 3)
     with running(Engine()) as engine:
         environ = os.environ | ENVIRONMENT | {"PYTHONPATH": ASYNC}
+        given = f"{engine.endpoint_url!r}, {TABLE!r}, {many}, {runs}"
         code = (
-            f"from lab.measure.in_flight import main; main({engine.endpoint_url!r}, "
-            f"{TABLE!r}, {many}, {runs})"
+            "import asyncio; from lab.measure.clients import adds_in_flight; "
+            f"asyncio.run(adds_in_flight({given}))"
         )
         done = subprocess.run(
             [sys.executable, "-c", code], env=environ, stdout=subprocess.PIPE, check=True, text=True
         )
     name = f"client CPU of an add, {many:,} in flight / bare aiobotocore put_item, worst of {runs}"
     yield Figure(name, max(map(float, done.stdout.split())), 1.1, 0.1, judged=False)
+
+
+async def adds_in_flight(url: str, table: str, many: int, runs: int) -> None:
+    """In the process of `in_flight`: print the CPU of many adds at once over that of as many bare
+    put_item of aiobotocore, of each run. A small first run warms up and is not printed.
+    """
+    from aiobotocore.session import get_session
+
+    from ledger.client.aio import AsyncLedger
+
+    settings = Settings(table=table, region=REGION, endpoint_url=url)
+    bare = get_session().create_client("dynamodb", region_name=REGION, endpoint_url=url)
+    async with bare as client, AsyncLedger(settings) as ledger:
+        for run in range(runs + 1):
+            number = many if run else WARM
+            items = [delta_item(ledger.prepare(COUNTER, -6)) for _ in range(number)]
+            ours = await _cpu_s(lambda _: ledger.add(COUNTER, -6), items)
+            theirs = await _cpu_s(lambda item: client.put_item(**put_of(item, table)), items)
+            if run:
+                print(ours / theirs, flush=True)
+
+
+async def _cpu_s(call: Callable[[Any], Coroutine[Any, Any, Any]], items: Sequence[Any]) -> float:
+    began = time.process_time()
+    answers = await asyncio.gather(*map(call, items))
+    taken = time.process_time() - began
+    if not all(isinstance(answer, dict) or answer.outcome == "recorded" for answer in answers):
+        raise AssertionError("not every change was recorded")
+    return taken
 
 
 def folds(small: bool) -> Iterator[Figure]:

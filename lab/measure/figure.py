@@ -1,5 +1,5 @@
 """`Figure`: a measured number beside its goal, which is the most that it should be or, where more
-is better, the least.
+is better, the least; and `cpu_ratio`.
 
 Rule 1: Every figure has a least, below which hardly anything was done: a run that did nothing
 passes nowhere.
@@ -7,8 +7,11 @@ Rule 2: What depends on the machine has its goal beside it, and is never `judged
 known to miss it.
 """
 
-from collections.abc import Callable, Iterator
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +42,36 @@ class Figure:
 
 Part = Callable[[bool], Iterator[Figure]]
 """Some figures that are measured together; True: little of all, with the same goals."""
+
+
+def put_of(item: Any, table: str) -> dict[str, Any]:
+    """What this library asks of put_item for a delta."""
+    condition = {
+        "ConditionExpression": "attribute_not_exists(pk)",
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    return {"TableName": table, "Item": item, **condition}
+
+
+Calls = Callable[[Sequence[Any]], int]
+"""Makes calls of what is given, and says how many."""
+
+
+def cpu_ratio(rounds: int, ours: Calls, theirs: Calls, given: Callable[[], Sequence[Any]]) -> float:
+    """The CPU of one of our calls over that of one of theirs.
+
+    `given` is not in it, and the first round warms up.
+    """
+    ratios = []
+    for _ in range(rounds + 1):
+        arguments, taken = given(), []
+        for calls in (ours, theirs):
+            began = time.process_time()
+            made = calls(arguments)
+            taken.append((time.process_time() - began) / made)
+        ratios.append(taken[0] / taken[1])
+    return statistics.median(ratios[1:])
+
+
+def one_by_one(call: Callable[[Any], object]) -> Calls:
+    return lambda arguments: len([call(argument) for argument in arguments])

@@ -171,13 +171,15 @@ def ours(wire: Wire, changes: int = 1, prefix: str = "") -> Way:
     client = wire.client(CONFIG)
     ledger, reader = Ledger(settings, client=client), Reader(settings, client=client)
 
+    def add(counter: str, key: str) -> object:
+        return ledger.add(f"{prefix}{counter}", 1, idempotency_key=key, at=at)
+
     def add_pack(counter: str, key: str) -> None:
         named = [Change(counter, 1, f"{key}/{number}", at) for number in range(changes)]
         for outcome in ledger.add_many(named, pack=True):
             if isinstance(outcome, Exception):
                 raise outcome
 
-    add = lambda counter, key: ledger.add(f"{prefix}{counter}", 1, idempotency_key=key, at=at)  # noqa: E731
     return Way(
         add if changes == 1 else add_pack,
         lambda counter: reader.value(f"{prefix}{counter}"),
