@@ -1,6 +1,5 @@
 """`python -m lab.measure.compare [EVENTS.csv]` (`make compare`): measures every design, writes
-docs/comparison.md
-and docs/comparison.txt.
+docs/comparison.md and docs/comparison.txt.
 
 Rule 1: One run, one engine.
 Rule 2: If a row of this library lost, doubled or did nothing, it writes nothing and ends with 1. A
@@ -56,16 +55,11 @@ def measure(events: Sequence[Event], sizes: Sizes, engine: Engine) -> Iterator[R
     """A row for each design; the changes of the bill are these events."""
     shop, one = events[: sizes.shop], on_one_counter(events[: sizes.one])
     for design, folded in zip(DESIGNS, every(FOLDED), strict=True):
-        found, on_shop, on_one = (
-            accuracy(folded, sizes.seeds),
-            spend(shop, design),
-            spend(one, design),
-        )
+        found = accuracy(folded, sizes.seeds)
+        on_shop, on_one = spend(shop, design), spend(one, design)
         paces = [measure_pace(engine, design, counters, *sizes.pace) for counters in sizes.counters]
-        lost, doubled = (
-            sum(of.lost for of in found.values()),
-            sum(of.doubled for of in found.values()),
-        )
+        lost = sum(counted.lost for counted in found.values())
+        doubled = sum(counted.doubled for counted in found.values())
         rates = ", ".join(
             f"{pace.rate:.2f} of ADD's rate, {pace.given_up} given up" for pace in paces
         )

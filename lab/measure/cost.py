@@ -18,9 +18,11 @@ STREAMS
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CostOptimization_StreamsUsage.html
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from lab.designs import Design
@@ -31,7 +33,7 @@ from lab.designs.transactions import TransactionMarker
 from lab.designs.trial import REGION, SETTINGS, Trial
 from lab.events import SHOP as COLUMNS
 from lab.events import Event, read_events, shop_day
-from lab.measure.metered_table import Charge, MeteredTable
+from lab.measure.metered_table import Charge, MeteredTable, cost
 from ledger.core.cost import item_bytes
 from ledger.lane.tail import every_item
 from ledger.tables.dynamo import ByRegion
@@ -91,22 +93,24 @@ def spend(events: Sequence[Event], design: Design) -> Spent:
     table = MeteredTable()
     trial, truth, halves = Trial(design, ByRegion(REGION, {REGION: table})), Counter[str](), []
     for part in (events[: len(events) // 2], events[len(events) // 2 :]):
-        before = table.cost
-        _add(trial, part, truth)
-        changed = table.cost
+        changed = cost(partial(_add, trial, part, truth), [table])
         housekeeping = _housekept(trial, table, {event.counter for event in part})
         sizes = [item_bytes(item) for item in table.table.items.values()]
-        read = table.cost
-        counter = min(truth)
-        if (found := trial.value(counter)) != truth[counter]:
-            raise AssertionError(f"{design.name}: {counter} reads {found}, not {truth[counter]}")
-        halves.append((changed - before, housekeeping, table.cost - read, sum(sizes), len(sizes)))
+        read = cost(partial(_check, trial, truth), [table])
+        halves.append((changed, housekeeping, read, sum(sizes), len(sizes)))
     (
         (_, _, first, bytes_before, items_before),
         (change, housekeeping, last, bytes_after, items_after),
     ) = halves
     left = bytes_after - bytes_before, items_after - items_before
     return Spent(len(events) - len(events) // 2, change, housekeeping, (first, last), *left)
+
+
+def _check(trial: Trial, truth: Counter[str]) -> None:
+    """Read one counter. Raises AssertionError where it is wrong."""
+    counter = min(truth)
+    if (found := trial.value(counter)) != truth[counter]:
+        raise AssertionError(f"{trial.design.name}: {counter} reads {found}, not {truth[counter]}")
 
 
 def _add(trial: Trial, events: Sequence[Event], truth: Counter[str]) -> None:
@@ -122,25 +126,28 @@ def _add(trial: Trial, events: Sequence[Event], truth: Counter[str]) -> None:
 
 def _housekept(trial: Trial, table: MeteredTable, counters: set[str]) -> Charge:
     """What the design's housekeeping of these counters is charged."""
-    before = table.cost
     match trial.design:
         case TransactionMarker(keep_ms=int(keep_ms)) | Powertools(keep_ms=keep_ms):
             trial.housekeep("", keep_ms + TTL_MS)
             return Charge()
         case Hybrid():
+            consume = trial.design.consume
             found = [
-                trial.run(every_item(f"{THING}{each}", None, None, consistent=True))
-                for each in sorted(counters)
+                trial.run(every_item(f"{THING}{counter}", None, None, consistent=True))
+                for counter in sorted(counters)
             ]
-            before = table.cost
-            for thing in (thing for things in found for thing in things if thing[COUNTED] == NO):
-                for _ in ("its put", "its flag"):
-                    trial.run(trial.design.consume(thing))
-        case _:
-            for counter in sorted(counters):
-                units = table.cost.write_units
-                trial.housekeep(counter)
-                if isinstance(trial.design, Ours) and table.cost.write_units > units:
-                    trial.housekeep(counter)
-                    trial.housekeep(counter, SETTINGS.keep_ms)
-    return table.cost - before
+            records = [  # of each thing its put and its flag
+                record
+                for thing in itertools.chain.from_iterable(found)
+                if thing[COUNTED] == NO
+                for record in (thing, thing)
+            ]
+            return cost(lambda: [trial.run(consume(record)) for record in records], [table])
+    spent = Charge()
+    for counter in sorted(counters):
+        visit = cost(partial(trial.housekeep, counter), [table])
+        spent += visit
+        if isinstance(trial.design, Ours) and visit.write_units:
+            spent += cost(partial(trial.housekeep, counter), [table])
+            spent += cost(partial(trial.housekeep, counter, SETTINGS.keep_ms), [table])
+    return spent

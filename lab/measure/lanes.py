@@ -12,12 +12,13 @@ made. Every change has to be in a sum at the end.
 import heapq
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from random import Random
 from typing import Any
 
 from lab.measure.figure import Figure
-from lab.measure.metered_table import TABLE, MeteredTable
+from lab.measure.metered_table import HOME, START_MS, TABLE, MeteredTable, cost
 from ledger.core import tokens
 from ledger.core.items import delta_item
 from ledger.core.requests import Instant, Put
@@ -30,9 +31,9 @@ from service.observe import Watch
 from service.ring.ring import Ringer
 from service.runtime import Runtime
 
-REGION, START_MS, SECOND_MS, HOUR_S = "eu-west-1", 1_800_000_000_000, 1_000, 3_600
+SECOND_MS, HOUR_S = 1_000, 3_600
 RING_BATCH, WORK_BATCH = 1_000, 50
-SETTINGS = Settings(table=TABLE, region=REGION)
+SETTINGS = Settings(table=TABLE, region=HOME)
 
 
 class Queue:
@@ -78,41 +79,37 @@ class Lanes:
     def __init__(
         self, lanes: int, rate: float, settings: Settings = SETTINGS, seed: int = 1
     ) -> None:
-        self._lanes = [Lane(REGION, 0, f"stock:{number:06}") for number in range(lanes)]
+        self._lanes = [Lane(HOME, 0, f"stock:{number:06}") for number in range(lanes)]
         self._per_s, self._drawn = lanes * rate, Random(seed)
         self._queue, self._changes = Queue(), 0
         self._table = MeteredTable()
         runtime = Runtime(self._table, WorkQueue("work", lambda: self._queue), workers=1)
         runtime.now = lambda: Instant(self._queue.now_ms, self._queue.now_ms)
         watch = Watch.here("lanes", io.StringIO())
-        self._ringer, self._worker = (
-            Ringer(settings, runtime, watch),
-            Worker(settings, runtime, watch),
-        )
+        self._ringer = Ringer(settings, runtime, watch)
+        self._worker = Worker(settings, runtime, watch)
         self._reader = Reader(settings, table=self._table.table, clock=lambda: self._queue.now_ms)
 
     def play(self, warm_s: int, measured_s: int) -> dict[str, float]:
         """What a change took that was put after the warm-up."""
-        for _ in range(warm_s):
-            self._second()
-        before = self._so_far()
-        for _ in range(measured_s):
-            self._second()
-        values, after = self._reader.values([lane.counter for lane in self._lanes]), self._so_far()
-        if sum(values.values()) != after["changes"]:
+        self._pass(warm_s)
+        before, messages = self._changes, self._queue.sent
+        spent = cost(partial(self._pass, measured_s), [self._table])
+        values = self._reader.values([lane.counter for lane in self._lanes])
+        if sum(values.values()) != self._changes:
             raise AssertionError(
-                f"the lanes do not have the {after['changes']:,} changes of 1 that were put"
+                f"the lanes do not have the {self._changes:,} changes of 1 that were put"
             )
-        changes = after["changes"] - before["changes"]
-        return {what: (number - before[what]) / changes for what, number in after.items()}
-
-    def _so_far(self) -> dict[str, float]:
+        changes = self._changes - before
         return {
-            "changes": self._changes,
-            "messages": self._queue.sent,
-            "write units": self._table.cost.write_units,
-            "read units": self._table.cost.read_units,
+            "messages": (self._queue.sent - messages) / changes,
+            "write units": spent.write_units / changes,
+            "read units": spent.read_units / changes,
         }
+
+    def _pass(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self._second()
 
     def _second(self) -> None:
         began_ms = self._queue.now_ms
@@ -162,7 +159,7 @@ def at_once(small: bool) -> Iterator[Figure]:
 def whole_lives(small: bool) -> Iterator[Figure]:
     """Fewer lanes for long enough that folds and deletes of a whole life are in it."""
     lanes, hours = (10, 4) if small else (100, 6)
-    kept = Settings(table=TABLE, region=REGION, clean=False)
+    kept = Settings(table=TABLE, region=HOME, clean=False)
     for text, settings, most, least in (
         ("", SETTINGS, 2.2, 1.9),
         (", clean=False", kept, 1.2, 1.05),

@@ -7,15 +7,15 @@ says where.
 """
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from random import Random
 from typing import Any
 
 from lab.measure.figure import Figure
-from lab.measure.metered_table import Charge
-from lab.measure.shop import HOME, Shop
+from lab.measure.metered_table import HOME, Charge, Shop, cost
 from ledger import Change
 from ledger.client.holds import Hold
 from ledger.core.checks import to_datetime
@@ -66,16 +66,19 @@ class Sale(Shop):
     def add(self, home: str = HOME, late_ms: int = 0) -> None:
         self.ledgers[home].add(COUNTER, 1, **self.named(late_ms))
 
-    def charged(
+    def rounds(
         self, warm: int, rounds: int, every_ms: float, act: Callable[[int], object]
     ) -> float:
         """Write units of a round, of so many, so far apart, after some that are not charged."""
-        before = self.cost
-        for number in range(warm + rounds):
-            before = self.cost if number == warm else before
-            self.now_ms += every_ms
-            act(number)
-        return (self.cost - before).write_units / max(1, rounds)
+
+        def play(numbers: Iterable[int]) -> None:
+            for number in numbers:
+                self.now_ms += every_ms
+                act(number)
+
+        play(range(warm))
+        measured = self.charged(lambda: play(range(warm, warm + rounds)))
+        return measured.write_units / max(1, rounds)
 
 
 def singly(rate: int, late_ms: int = 0, changes: int = 400) -> tuple[float, float]:
@@ -83,11 +86,9 @@ def singly(rate: int, late_ms: int = 0, changes: int = 400) -> tuple[float, floa
     sale, requests = Sale(), list[int]()
 
     def add(_: int) -> None:
-        before = sale.cost.requests
-        sale.add(late_ms=late_ms)
-        requests.append(sale.cost.requests - before)
+        requests.append(sale.charged(lambda: sale.add(late_ms=late_ms)).requests)
 
-    return sale.charged(WARM, changes, 1_000 / rate, add), statistics.median(requests[WARM:])
+    return sale.rounds(WARM, changes, 1_000 / rate, add), statistics.median(requests[WARM:])
 
 
 def in_groups(rate: int, size: int, late_ms: int, groups: int) -> float:
@@ -95,13 +96,9 @@ def in_groups(rate: int, size: int, late_ms: int, groups: int) -> float:
     sale = Sale()
 
     def add_many(_: int) -> None:
-        for outcome in sale.ledger.add_many(
-            [Change(COUNTER, 1, **sale.named(late_ms)) for _ in range(size)]
-        ):
-            if isinstance(outcome, Exception):
-                raise outcome
+        sale.add_many([Change(COUNTER, 1, **sale.named(late_ms)) for _ in range(size)])
 
-    return sale.charged(WARM_GROUPS, groups, 1_000 * size / rate, add_many) / size
+    return sale.rounds(WARM_GROUPS, groups, 1_000 * size / rate, add_many) / size
 
 
 def refused(changes: int = 100) -> float:
@@ -109,19 +106,17 @@ def refused(changes: int = 100) -> float:
     too.
     """
     sale = Sale(ceiling=WARM, regions=2)
-    sale.charged(WARM, 0, 100, lambda _: sale.add())
+    sale.rounds(WARM, 0, 100, lambda _: sale.add())
     sale.copy()
     gates, table = Gates.limited(sale.settings, COUNTER, "bench"), ByRegion(HOME, sale.tables)
 
     def refuse(_: int) -> None:
         delta, now_ms = sale.ledger.prepare(COUNTER, 1, **sale.named()), int(sale.now_ms)
-        if (
-            run(decide.decide_change(gates, delta), table, partial(Instant, now_ms, now_ms)).outcome
-            != REFUSED
-        ):
+        program = decide.decide_change(gates, delta)
+        if run(program, table, partial(Instant, now_ms, now_ms)).outcome != REFUSED:
             raise AssertionError("more was sold than there is")
 
-    return sale.charged(0, changes, 100, refuse)
+    return sale.rounds(0, changes, 100, refuse)
 
 
 def again(changes: int = 50) -> float:
@@ -131,9 +126,7 @@ def again(changes: int = 50) -> float:
         sale.now_ms += 100
         named = sale.named()
         sale.ledger.add(COUNTER, 1, **named)
-        before = sale.cost.write_units
-        sale.ledger.add(COUNTER, 1, **named)
-        units += sale.cost.write_units - before
+        units += sale.charged(partial(sale.ledger.add, COUNTER, 1, **named)).write_units
     return units / changes
 
 
@@ -153,17 +146,18 @@ def held(open_holds: int, every_ms: float, holds: int = 200) -> float:
             else:
                 ended.release()
 
-    return sale.charged(open_holds + WARM, holds, every_ms, hold)
+    return sale.rounds(open_holds + WARM, holds, every_ms, hold)
 
 
 def read() -> Charge:
     """Of a strong read of one lane."""
     sale = Sale()
-    sale.charged(WARM, 0, 10, lambda _: sale.add())
-    before = sale.cost
-    if sale.reader.read(COUNTER).value != WARM:
+    sale.rounds(WARM, 0, 10, lambda _: sale.add())
+    values = list[int]()
+    charge = sale.charged(lambda: values.append(sale.reader.read(COUNTER).value))
+    if values != [WARM]:
         raise AssertionError("the read is wrong")
-    return sale.cost - before
+    return charge
 
 
 def flash_sale(regions: int, seats: int) -> float:
@@ -177,13 +171,10 @@ def flash_sale(regions: int, seats: int) -> float:
             sale.copy()
         sale.now_ms += SALE_MS / buyers
         (home,) = drawn.choices(sale.homes, SHARES[regions])
-        before = sale.cost.requests - sale.tables[home].cost.requests
-        try:
-            sale.add(home)
-        except LimitReached:
-            continue
-        sold += 1
-        across += sale.cost.requests - sale.tables[home].cost.requests - before
+        away = [table for region, table in sale.tables.items() if region != home]
+        with suppress(LimitReached):
+            across += cost(partial(sale.add, home), away).requests
+            sold += 1
     if sold != seats:
         raise AssertionError(f"{sold:,} of {seats:,} seats were sold")
     return across * 1_000 / seats
@@ -201,11 +192,11 @@ def in_past(keys: int, size: int = 40, rate: int = 500) -> int:
         repeated += (
             changes[:: size - 1] if number in (0, keys // size // 2, keys // size - 1) else ()
         )
-    units = list[int]()
-    for change in repeated:
-        before = sale.cost
-        sale.ledger.add(COUNTER, 1, idempotency_key=change.idempotency_key, at=change.at)
-        units.append((sale.cost - before).write_units)
+    adds = (
+        partial(sale.ledger.add, COUNTER, 1, idempotency_key=change.idempotency_key, at=change.at)
+        for change in repeated
+    )
+    units = [sale.charged(add).write_units for add in adds]
     if sale.reader.read(COUNTER).value != keys:
         raise AssertionError("a key counted twice, or not at all")
     return max(units)

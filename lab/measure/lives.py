@@ -5,12 +5,12 @@ Rule 1: Every sum is checked.
 
 import io
 from collections.abc import Iterator
+from functools import partial
 
 from compactor.report import Tally
 from compactor.settle_named import Naming, settle_named
 from lab.measure.figure import Figure
-from lab.measure.metered_table import Charge
-from lab.measure.shop import HOME, START_MS, Shop
+from lab.measure.metered_table import HOME, START_MS, Charge, Shop
 from ledger import Change
 from ledger.client.message import dumps_many
 from ledger.core.checks import to_datetime
@@ -49,9 +49,7 @@ class Life(Shop):
         for done in range(0, changes, each):
             number = min(each, changes - done)
             self.now_ms += number
-            for receipt in self.ledger.add_many([Change(COUNTER, 1)] * number, pack=pack):
-                if isinstance(receipt, Exception):
-                    raise receipt
+            self.add_many([Change(COUNTER, 1)] * number, pack=pack)
         self.changes += changes
 
     def compact(self) -> None:
@@ -66,15 +64,17 @@ class Life(Shop):
         """What a read costs that has all changes, or the folded ones, which are as many as
         `behind` leaves.
         """
-        before = self.cost
-        balance = self.reader.read(COUNTER, behind=behind)
-        if not behind and balance.value != self.changes:
-            raise AssertionError(
-                f"the counter reads {balance.value}, but it has {self.changes} changes of 1"
-            )
-        cost = self.cost - before
-        self._not_of_changes += cost
-        return cost
+
+        def read() -> None:
+            value = self.reader.read(COUNTER, behind=behind).value
+            if not behind and value != self.changes:
+                raise AssertionError(
+                    f"the counter reads {value}, but it has {self.changes} changes of 1"
+                )
+
+        charge = self.charged(read)
+        self._not_of_changes += charge
+        return charge
 
     def a_change(self) -> Charge:
         """What writing and compacting were charged, for all changes, once the value is right."""
@@ -177,16 +177,11 @@ def settled(settles: int) -> float:
     for number in range(settles + 1):
         life.now_ms += 60_000
         at = to_datetime(START_MS + 100 * number // (settles + 1))
-        stray, tally = (
-            life.ledger.add(COUNTER, 1, idempotency_key=str(number), at=at).delta.token,
-            Tally(),
-        )
-        before = life.cost
-        program = settle_named(
-            lane, tally, Naming(Named.of([stray])), fold_max=life.settings.fold_max
-        )
-        run(program, table, lambda: Instant(int(life.now_ms), int(life.now_ms)))
-        units = (life.cost - before).read_units
+        stray = life.ledger.add(COUNTER, 1, idempotency_key=str(number), at=at).delta.token
+        tally, clock = Tally(), partial(Instant, int(life.now_ms), int(life.now_ms))
+        naming, fold_max = Naming(Named.of([stray])), life.settings.fold_max
+        program = settle_named(lane, tally, naming, fold_max=fold_max)
+        units = life.charged(partial(run, program, table, clock)).read_units
         life.changes += tally.settled
     life.read()
     return units

@@ -99,14 +99,13 @@ def filled(
     events of the bill came from."""
     groups = (f"{group}: lost/doubled of {_events(rows, group):,}" for group in GROUPS)
     choice = (
-        *(
-            "",
-            "the same change again counts once",
-            *groups,
-            "a limit holds",
-            "write units a change",
-        ),
-        *(f"read units after {ONE // 2}/{ONE} changes", f"changes/s of {THREADS} writers, ADD = 1"),
+        "",
+        "the same change again counts once",
+        *groups,
+        "a limit holds",
+        "write units a change",
+        f"read units after {ONE // 2}/{ONE} changes",
+        f"changes/s of {THREADS} writers, ADD = 1",
     )
     return text.read_text().format(
         **facts,

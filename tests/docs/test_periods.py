@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.measure.shop import HOME, Shop
+from lab.measure.metered_table import HOME, Shop
 from ledger import Keep, Ledger, Limit, Period, Settings
 from ledger.core.checks import to_datetime, to_ms
 from ledger.core.cost import item_bytes
