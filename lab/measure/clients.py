@@ -70,10 +70,8 @@ def adds(small: bool) -> Iterator[Figure]:
             ("bare boto3 put_item", None, 1.1),
             ("the same with our Config", CONFIG, 1.2),
         ):
-            ours, bare = (
-                one_by_one(lambda _: ledger.add(COUNTER, -6)),
-                _puts(engine.client(REGION, config)),
-            )
+            ours = one_by_one(lambda _: ledger.add(COUNTER, -6))
+            bare = _puts(engine.client(REGION, config))
             ratio = cpu_ratio(rounds, ours, bare, lambda: _items(ledger))
             yield Figure(f"client CPU of an add / {name}", ratio, most, 0.1, judged=False)
         limited = _limited_over_update(engine, ledger, rounds)
@@ -96,10 +94,8 @@ def fast(small: bool) -> Iterator[Figure]:
         closing(FastClient(REGION, engine.endpoint_url, session=session)) as client,
     ):
         ledger = Ledger(SETTINGS, client=client)
-        ours, bare = (
-            one_by_one(lambda _: ledger.add(COUNTER, -6)),
-            _puts(engine.client(REGION, None)),
-        )
+        ours = one_by_one(lambda _: ledger.add(COUNTER, -6))
+        bare = _puts(engine.client(REGION, None))
         ratio = cpu_ratio(rounds, ours, bare, lambda: _items(ledger))
         yield Figure(
             "client CPU of an add by FastClient / bare boto3 put_item",
@@ -126,9 +122,8 @@ def _limited_over_update(engine: Engine, ledger: Ledger, rounds: int) -> float:
         ]
 
     ours = one_by_one(lambda _: ledger.add("seats:ours", 1))
-    return cpu_ratio(
-        rounds, ours, one_by_one(lambda update: bare.update_item(**update.arguments)), updates
-    )
+    theirs = one_by_one(lambda update: bare.update_item(**update.arguments))
+    return cpu_ratio(rounds, ours, theirs, updates)
 
 
 def in_flight(small: bool) -> Iterator[Figure]:

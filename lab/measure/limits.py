@@ -209,10 +209,8 @@ FEW, MANY = (2, 10), (2, 10, 100, 1_000, 3_000)
 
 def adds(small: bool) -> Iterator[Figure]:
     changes = 100 if small else 400
-    (units, rate), requests = (
-        max((singly(rate, changes=changes)[0], rate) for rate in RATES),
-        singly(10)[1],
-    )
+    units, rate = max((singly(rate, changes=changes)[0], rate) for rate in RATES)
+    requests = singly(10)[1]
     yield Figure(f"limited: write units an add, worst of 1 to 100 a second ({rate})", units, 1.2, 1)
     yield Figure("limited: requests of an add where there is enough, median", requests, 1, 1)
     late, in_group = singly(100, 2_000, changes)[0], in_groups(500, 30, 2_000, 30 if small else 60)
