@@ -34,9 +34,9 @@ def outcomes(lane: Lane, *, consistent: bool) -> Program[dict[str, int]]:
             return {}
         gate = items.gate_of(lane, item)
         segments, late = yield from past_in(lane, consistent=consistent)
-        left = filed_by(gate, [*late, *entries_of(segments)])
-        if sum(map(counts, left.values())) == gate.count:
-            return dict(sorted((left | dict(gate.recent)).items()))
+        filed = filed_by(gate, [*late, *entries_of(segments)])
+        if sum(map(counts, filed.values())) == gate.count:
+            return dict(sorted((filed | dict(gate.recent)).items()))
     raise NotYetReplicated(
         f"{lane}: not all that its gate counts is here yet. Nothing was written. Call again later."
     )

@@ -5,10 +5,9 @@ Rule 1: a look-up comes after a read of the gate, strongly, at the lane's home; 
 its answer IF the gate's `version` is still the one that it read. Everything that was filed up to
 that version had been put before.
 Rule 2: a look-up reads segments upwards from the first whose `hi` is not below the token, until one
-lists it, or one
-has `low` at or above it: a segment that lists the token comes before that one, because `hi` never
-falls with the version. Copies of rolls that lost list only decided tokens, so they answer as well
-as any.
+lists it, or one has `low` at or above it: a segment that lists the token comes before that one,
+because `hi` never falls with the version. Copies of rolls that lost list only decided tokens, so
+they answer as well as any.
 Rule 3: many tokens are looked up by the same Queries, which skip a long stretch between two of
 them. The tokens of a group may have one time, with thousands of others between them, so their late
 entries and notes are read by key.
@@ -65,8 +64,8 @@ def look_up_all(gates: Gates, lane: Lane, names: list[str]) -> Program[dict[str,
         for token, item in zip(names, lates, strict=True)
         if item
     }
-    left = [token for token in names if token not in found]
-    listed = (yield from gates.home(lane, _listed(lane, left, pages, page))) if left else {}
+    missing = [token for token in names if token not in found]
+    listed = (yield from gates.home(lane, _listed(lane, missing, pages, page))) if missing else {}
     found |= {token: Decision(outcome) for token, outcome in listed.items()}
     for token, item in zip(names, holds, strict=True):
         if item and token not in found:
@@ -96,31 +95,33 @@ def outcomes_of(lane: Lane, names: list[str]) -> Program[dict[str, int]]:
     It runs at the lane's home.
     """
     found: dict[str, int] = {}
-    left = names
-    while left:
+    missing = names
+    while missing:
         upto = items.late_key(lane, names[-1]).sk
-        page: Page = yield Query(items.past_pk(lane), items.late_from(left[0]), upto, LATE_OF_PAGE)
+        page: Page = yield Query(
+            items.past_pk(lane), items.late_from(missing[0]), upto, LATE_OF_PAGE
+        )
         late = {
             token: outcome
             for token, outcome, _ in (items.late_of(lane, item) for item in page.items)
         }
-        found |= {token: late[token] for token in left if token in late}
-        left = [
+        found |= {token: late[token] for token in missing if token in late}
+        missing = [
             token
-            for token in left
+            for token in missing
             if page.last is not None and items.late_key(lane, token).sk > page.last
         ]
-    if left := [token for token in names if token not in found]:
-        size = SEGMENTS_OF_PAGE + len(left)
+    if missing := [token for token in names if token not in found]:
+        size = SEGMENTS_OF_PAGE + len(missing)
         pages = Pages(
-            Query(items.past_pk(lane), items.segments_from(left[0]), items.SEGMENTS_UPTO, size)
+            Query(items.past_pk(lane), items.segments_from(missing[0]), items.SEGMENTS_UPTO, size)
         )
-        found |= yield from _listed(lane, left, pages, (yield from pages.read()))
+        found |= yield from _listed(lane, missing, pages, (yield from pages.read()))
     return found
 
 
 def _listed(
-    lane: Lane, left: list[str], pages: Pages[Query], page: Page
+    lane: Lane, missing: list[str], pages: Pages[Query], page: Page
 ) -> Program[dict[str, int]]:
     """The outcomes that segments list, of tokens that come in order.
 
@@ -130,11 +131,11 @@ def _listed(
     while True:
         for item in page.items:
             filed = items.filed_of(lane, item)
-            found |= {token: filed.outcomes[token] for token in left if token in filed.outcomes}
-            left = [token for token in left if token not in found and token > filed.low]
-        if not left or not pages.more:
+            found |= {token: filed.outcomes[token] for token in missing if token in filed.outcomes}
+            missing = [token for token in missing if token not in found and token > filed.low]
+        if not missing or not pages.more:
             return found
         pages.next = pages.next._replace(
-            after=max(pages.next.after or "", items.segments_from(left[0]))
+            after=max(pages.next.after or "", items.segments_from(missing[0]))
         )
         page = yield from pages.read()

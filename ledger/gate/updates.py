@@ -218,11 +218,8 @@ def _open(names: Collection[str], seen: int | None) -> list[Condition]:
         conditions += [Absent((RECENT, token)), Absent((HELD, token))]
         if seen is None:
             conditions.append(Not(Contains("moved", {"B": fingerprint(token)})))
-    return [*conditions, _is_above_low(min(names)) if seen is None else _version_is(seen)]
-
-
-def _is_above_low(token: str) -> Condition:
-    return Not(AtLeast("low", {"S": token}))
+    is_above_low = Not(AtLeast("low", {"S": min(names)}))
+    return [*conditions, is_above_low if seen is None else _version_is(seen)]
 
 
 def _was(cell: str, amount: int | None) -> Condition:

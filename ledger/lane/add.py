@@ -21,8 +21,8 @@ from ledger.core.requests import AlreadyThere, Item, Program, Put, PutMany, Toge
 from ledger.core.running import Doubt
 from ledger.core.values import PACK_SPAN_MS, Delta, Lane, Pack, Receipt
 
-Named = tuple[Lane, str]
-"""A lane and a token: the name of a delta."""
+DeltaName = tuple[Lane, str]
+"""A lane and a token."""
 
 
 def add(delta: Delta) -> Program[Receipt]:
@@ -55,7 +55,7 @@ def add_many(deltas: Iterable[Delta]) -> Program[list[Receipt | LedgerError]]:
     todo = list(deltas)
     first = _first(todo)
     answers = yield PutMany(tuple(map(items.delta_item, first.values())))
-    outcomes: dict[Named, Receipt | LedgerError] = {}
+    outcomes: dict[DeltaName, Receipt | LedgerError] = {}
     for (named, delta), answer in zip(first.items(), answers, strict=True):
         outcomes[named] = yield from _outcome(delta, answer)
     for delta in todo:
@@ -145,7 +145,7 @@ def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
                 if isinstance(answer, LedgerError)
                 else Receipt("accepted", delta)
             )
-    again: set[Named] = set()
+    again: set[DeltaName] = set()
     results = []
     for delta in todo:
         key = delta.lane, delta.token
@@ -154,8 +154,8 @@ def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
     return results
 
 
-def _first(deltas: Iterable[Delta]) -> dict[Named, Delta]:
-    first: dict[Named, Delta] = {}
+def _first(deltas: Iterable[Delta]) -> dict[DeltaName, Delta]:
+    first: dict[DeltaName, Delta] = {}
     for delta in deltas:
         first.setdefault((delta.lane, delta.token), delta)
     return first
