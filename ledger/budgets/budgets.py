@@ -83,9 +83,8 @@ class Budgets:
 
         estimate, and every cost: a whole number from 0 to 10**18, such as micro-dollars or tokens.
         call, at: the name of the call, with its counters. Give both again to repeat the call, in
-        any process of this Region, whatever its
-        timeout: it reserves once, also after an error. A call that has ended, or was refused, needs
-        a new name. Raises InvalidInput.
+        any process of this Region, whatever its timeout: it reserves once, also after an error. A
+        call that has ended, or was refused, needs a new name. Raises InvalidInput.
         """
         names = check_counters(counters)
         for name in names:
@@ -113,8 +112,7 @@ class Budgets:
 class Call:
     """A call and what it reserved. `with` and `async with` raise OverBudget and what
     `Ledger.hold_all` raises, before the call; on leaving, SettledOtherwise, NotCounted and what
-    `Ledger.capture` raises, as a note where the block
-    failed: then `close` again.
+    `Ledger.capture` raises, as a note where the block failed: then `close` again.
     """
 
     def __init__(

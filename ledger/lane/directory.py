@@ -1,17 +1,11 @@
 """The directory of lanes: one item for each lane that was ever written to, so that nobody scans the
 table for lanes.
 
-Rule 1: An item says that there is a lane, and nothing else: a second write changes nothing, and
+Rule 1: an item says that there is a lane, and nothing else: a second write changes nothing, and
 nobody removes it.
-Rule 2: It is written in its lane's own Region alone; the others read the replicated item.
-Rule 3: The bucket follows from the counter's name, so all lanes of a counter in a Region stand in
+Rule 2: it is written in its lane's own Region alone; the others read the replicated item.
+Rule 3: the bucket follows from the counter's name, so all lanes of a counter in a Region stand in
 one bucket.
-Rule 4: `with_changes` and `counters_below` find changes that no gate decided. A replica shows what
-has arrived in it. A process that opens a gate reads its own replica alone, so a Region that is down
-stops no opening. A process that adds a limit reads the directory of each Region at its endpoint, so
-a Region that is down stops it.
-Rule 5: A lane in a directory may have a gate and nothing else, so only its items show whether it
-has changes.
 Formats: docs/data-model.md. Who writes it, and when: docs/compaction.md.
 """
 
@@ -97,7 +91,12 @@ LANES_AT_ONCE = 50
 
 
 def with_changes(lanes: Sequence[Lane], *, consistent: bool = True) -> Program[list[Lane]]:
-    """The lanes that hold a delta or a checkpoint, by one round trip. Raises the TableErrors."""
+    """The lanes that hold a delta or a checkpoint, by one round trip. Raises the TableErrors.
+
+    A lane in a directory may have a gate and nothing else, so only its items show whether it has
+    changes that no gate decided. A process that opens a gate reads its own replica alone, so a
+    Region that is down stops no opening.
+    """
     checkpoints = GetMany(tuple(map(items.checkpoint_key, lanes)), consistent)
     there, *pages = answered(
         (yield Together((checkpoints, *(first_delta(lane, consistent) for lane in lanes))))
@@ -122,8 +121,9 @@ def counters_below(
     """Counters with changes for which one of the prefixes is the longest of all rules; the first
     few of each Region.
 
-    everywhere: read each Region at its endpoint; else what has arrived here of each. anything: also
-    those without changes. Raises the TableErrors.
+    everywhere: read each Region at its endpoint, so a Region that is down stops a process that adds
+    a limit; else what has arrived here of each. anything: also those without changes. Raises the
+    TableErrors.
     """
     names = set[str]()
     for region in regions:

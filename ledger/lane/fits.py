@@ -23,7 +23,12 @@ def of_periods(settings: Settings) -> list[str]:
 
 
 def too_late(settings: Settings, shape: Shape, now_ms: int) -> list[str]:
-    """A sentence for each prefix of shards whose period may already have changes."""
+    """A sentence for each prefix of shards whose period may already have changes.
+
+    Shards grow by those of a period that begins in more than an hour: `at` is five minutes ahead at
+    most, so nobody can have written there. Processes get them first and the shape last, as with
+    limits.
+    """
     wrong = []
     for prefix in settings.shards.keys() - shape.shards.keys():
         term = plan_of(settings, prefix).term

@@ -1,27 +1,11 @@
 """The table's shape: the Regions, shards, limits and periods of all its processes, compared with a
 process's own.
 
-Rule 1: It is read strongly, in the process's own Region, before the first program of each Ledger,
-Reader and Compactor.
-Rule 2: A process remembers that its settings fit; it does not remember a failure.
-Rule 3: A table without the item and a role that may not read it go on unchecked. Shards are equal.
-Every Region of the shape is in `regions`, else a reader misses its lanes and a clean does not ask
-it, and `region` is one of the shape's. Every limit of the shape is in `limits`, else a process
-would add deltas that no gate has decided; and so are its periods, else one would add what never
-retires, or read what has.
-Rule 4: `regions`, `limits` and `periods` may name more, but the first use of a prefix that the
-shape lacks is refused, because no other process is bound by it. Where a table has no shape, the
-first process that uses a limit, a period or
-shards writes it: without it a retry by a process with other shards would count again.
-Rule 5: the shape only ever grows, by Regions, limits and periods. It never gets a limit for some
-counters of another limit, because their gates have decided by that, nor for counters that have
-changes, which no gate would know. It gets periods only where there is no counter yet.
-Rule 6: Shards grow by those of a period that begins in more than an hour: `at` is five minutes
-ahead at most, so nobody can have written there. Processes get them first and the shape last, as
-with limits.
-Rule 7: where the shape says that the table has multi-Region strong consistency, a process that adds
-refuses each counter that has no limit, or a period. `ledgerctl init` notes it there, because only
-an operator's role may describe a table.
+Rule 1: it is read strongly, in the process's own Region, before the first program of each Ledger,
+Reader and Compactor. A process remembers that its settings fit; it does not remember a failure.
+Rule 2: `regions`, `limits` and `periods` may name more than the shape, but the first use of a
+prefix that the shape lacks is refused, because no other process is bound by it.
+Rule 3: the shape only ever grows, by Regions, limits, periods, and shards of a period to come.
 """
 
 import logging
@@ -65,7 +49,10 @@ class ShapeCheck:
         self.is_known = False
         """Whether nothing is left to read, or to refuse."""
         self.is_strong = False
-        """Whether it refuses counters without a limit."""
+        """Whether it refuses each counter that has no limit, or a period: the shape says that the
+        table has multi-Region strong consistency. `ledgerctl init` notes that, because only an
+        operator's role may describe a table.
+        """
 
     def ask(self, table: Table, now: Callable[[], Instant], *counters: str) -> None:
         """Run `program`."""
@@ -103,7 +90,7 @@ class ShapeCheck:
                 shared = ()
             if shape is not None:
                 shared = {(kind, prefix) for kind in KINDS for prefix in getattr(shape, kind)}
-        except NotAllowed as refused:
+        except NotAllowed as refused:  # a role that may not read the shape goes on unchecked
             if not refused.is_denied:
                 # no valid credentials: the next request says so; with some, the shape is read again
                 return
@@ -114,9 +101,10 @@ class ShapeCheck:
 
 
 def _first(settings: Settings) -> Program[Shape | None]:
-    """Write the shape, if absent, at the first use of a rule; the shape.
+    """Write the shape, if absent, at the first use of a limit, a period or shards; the shape.
 
-    None where that fails, which it logs.
+    Without it a retry by a process with other shards would count again. None where that fails,
+    which it logs.
     """
     try:
         yield from check_growth(settings, None, everywhere=False)
@@ -146,7 +134,13 @@ def stored() -> Program[Shape | None]:
 
 
 def check(settings: Settings) -> Program[Shape | None]:
-    """The table's shape. Raises SettingsMismatch where the settings do not fit it."""
+    """The table's shape. Raises SettingsMismatch where the settings do not fit it.
+
+    Shards are equal. Every Region of the shape is in `regions`, else a reader misses its lanes and
+    a clean does not ask it, and `region` is one of the shape's. Every limit of the shape is in
+    `limits`, else a process would add deltas that no gate has decided; and so are its periods, else
+    one would add what never retires, or read what has.
+    """
     shape = yield from stored()
     if shape is not None and (wrong := mismatches(settings, shape)):
         raise SettingsMismatch(f"{' '.join(wrong)} Nothing was written.")
@@ -191,8 +185,8 @@ def write(
 def check_growth(
     settings: Settings, shape: Shape | None, *, everywhere: bool = True
 ) -> Program[None]:
-    """Raises SettingsMismatch where a shape with these settings may not be written, and what
-    `write` raises.
+    """Raises SettingsMismatch where a shape with these settings may not be written (Rule 3), and
+    what `write` raises.
     """
     limits, periods, regions = {*settings.limits}, {*settings.periods}, settings.regions
     if shape is not None:
@@ -214,11 +208,9 @@ def check_growth(
         now: Instant = yield Now()
         if wrong := [*unlike(settings, shape), *narrower, *too_late(settings, shape, now.wall_ms)]:
             raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
-    names = (
-        (yield from counters_below(limits, settings.limits, settings, regions, everywhere))
-        if limits
-        else []
-    )
+    names: list[str] = []
+    if limits:  # no gate would know the changes of a counter that has some
+        names = yield from counters_below(limits, settings.limits, settings, regions, everywhere)
     if names:
         raise SettingsMismatch(
             f"limits[{' '.join(map(repr, sorted(limits)))}]: the counters "
@@ -240,5 +232,5 @@ def check_growth(
 
 
 def is_strong(table: Mapping[str, Any]) -> bool:
-    """Whether a table, as DescribeTable shows it, has multi-Region strong consistency (rule 7)."""
+    """Whether a table, as DescribeTable shows it, has multi-Region strong consistency."""
     return table.get("MultiRegionConsistency") == "STRONG"
