@@ -320,6 +320,18 @@ def test_attribute_names_are_known_to_items_alone() -> None:
     assert knowing <= {"ledger/core/items.py"}
 
 
+NAMES_LANES = {"compactor/lanes.py", "ledger/lane/directory.py", "reader/counters_page.py"}
+"""They leave out periods that are kept no longer, or take a filter that does."""
+
+
+def test_few_files_make_lanes_of_the_directory_s_items() -> None:
+    """All others get lanes that are kept, so none forgets to ask."""
+    makes = re.compile(r"\bdirectory\.lane_of\b|from ledger\.lane\.directory import .*\blane_of\b")
+    own = {"ledger/lane/directory.py"}
+    found = {str(path) for path in MODULES if makes.search((ROOT / path).read_text())}
+    assert {name for name in found if not name.startswith("lab/")} | own == NAMES_LANES
+
+
 def test_a_loop_over_pages_stands_in_one_file_alone() -> None:
     """So that none forgets to go on, or stops in silence; and one place starts a slow read
     again.

@@ -19,7 +19,7 @@ from ledger.core.plan import longest
 from ledger.core.requests import GetMany, Item, Key, Page, Program, Query, Together, keyed
 from ledger.core.requests import key_of as key_of_item
 from ledger.core.running import answered
-from ledger.core.settings import Settings
+from ledger.core.settings import Settings, plan_of
 from ledger.core.values import Lane
 from ledger.lane.tail import Pages, at
 
@@ -63,6 +63,20 @@ class Listing(NamedTuple):
 
     lanes: list[Lane]
     damaged: list[Key]
+
+
+def listed(found: Iterable[Item], settings: Settings, now_ms: int) -> Listing:
+    """The lanes that items of a directory name, in the order of the items, without those of periods
+    that are kept no longer.
+    """
+    named = Listing([], [])
+    for key in map(key_of_item, found):
+        lane = lane_of(key)
+        if lane is None:
+            named.damaged.append(key)
+        elif plan_of(settings, lane.counter).is_kept(now_ms):
+            named.lanes.append(lane)
+    return named
 
 
 def listing(region: str) -> Program[Listing]:

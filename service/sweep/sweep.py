@@ -44,7 +44,7 @@ from ledger.core.requests import (
     keyed,
 )
 from ledger.core.running import answered, through
-from ledger.core.settings import Settings, plan_of
+from ledger.core.settings import Settings
 from ledger.core.values import Lane
 from ledger.gate.items import gate_key, hold_pk, holds_until
 from ledger.lane import directory
@@ -189,13 +189,8 @@ def _keep(swept: Swept, place: Place, settings: Settings) -> Steps:
 def _send(
     swept: Swept, items: Sequence[Item], settings: Settings, pick: Callable[[], bool], now_ms: int
 ) -> Steps:
-    lanes: list[Lane] = []
-    for item in items:
-        lane = directory.lane_of(key_of(item))
-        if lane is None:
-            swept.damaged.append(key_of(item))
-        elif plan_of(settings, lane.counter).is_kept(now_ms):
-            lanes.append(lane)
+    lanes, damaged = directory.listed(items, settings, now_ms)
+    swept.damaged += damaged
     verified = [lane for lane in lanes if pick()]
     yield from _put(map(Sweep, lanes))
     yield from _put(map(Verify, verified), VERIFY_S)
@@ -235,9 +230,8 @@ def _evaluate(bucket: int, settings: Settings, now_ms: int) -> Steps:
         pages = Pages(directory.page_of(region, bucket, None, PAGE))
         while pages.more:
             page: Page = yield from pages.read()
-            lanes = filter(None, map(directory.lane_of, map(key_of, page.items)))
+            lanes = directory.listed(page.items, settings, now_ms).lanes
             counters |= {lane.counter for lane in lanes if settings.told_here(lane.counter)}
-    counters = {counter for counter in counters if plan_of(settings, counter).is_kept(now_ms)}
     yield from _put(Evaluate(Lane(settings.region, 0, counter)) for counter in sorted(counters))
 
 
