@@ -1,29 +1,23 @@
 """One call of `ledgerctl`: the surroundings as its options show them, and what is printed.
 
-Rule 1: A call gets its surroundings (environment, session, tables, clock, pauses) once, and nobody
-looks past them.
-Rule 2: An option wins over the environment.
-Rule 3: Results go to standard output, everything else to standard error. A command gives each
-result to `document` and
-to `say`: the first prints with --json, the second without it.
-Rule 4: failures.py says what a failure means; no user sees a stack trace.
+Rule 1: A call gets its surroundings once, and nobody looks past them. An option wins over the
+environment.
+Rule 2: Results go to standard output, everything else to standard error. A command gives each
+result to `document` and to `say`: the first prints with --json, the second without it.
+Rule 3: failures.py says what a failure means; no user sees a stack trace.
 """
 
 from __future__ import annotations
 
 import functools
 import json
-import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import boto3
 import typer
-from botocore.config import Config
 from rich.console import Console, RenderableType
 from rich.text import Text
 
@@ -34,32 +28,15 @@ from ledger.core.cost import Meter
 from ledger.core.requests import Program, Table
 from ledger.core.running import run
 from ledger.lane.shape import ShapeCheck
-from ledger.tables.boto import CONFIG, not_made
+from ledger.tables.boto import not_made
 from ledger.tables.dynamo import ByRegion, DynamoTable
 from ledger.tables.failures import FAILED, ConditionFailed, error_of, note_attempts
 from ledgerctl import show
 from ledgerctl.failures import SILENT, TRACE, UNEXPECTED, Wrong, meaning
+from ledgerctl.surroundings import Surroundings
 from reader import Reader
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What is outside.
-
-    session: makes a boto3 session for a profile. tables: by Region, instead of DynamoDB.
-    """
-
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    session: Callable[[str | None], boto3.Session] = lambda profile: boto3.Session(
-        profile_name=profile
-    )
-    config: Config = CONFIG
-    tables: Mapping[str, Table] | None = None
-    clock: clocks.Clock = clocks.wall_clock
-    entropy: clocks.Entropy = clocks.entropy
-    pause: Callable[[float], None] = time.sleep
 
 
 class Call:

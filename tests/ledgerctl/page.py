@@ -25,7 +25,7 @@ from lab.engines.ministack import Engine
 from ledger.core.checks import to_ms
 from ledger.core.clocks import Clock, wall_clock
 from ledgerctl.__main__ import app
-from ledgerctl.call import Surroundings
+from ledgerctl.surroundings import Surroundings
 from tests.ledgerctl.support import ONCE, signed_in
 
 PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("ledgerctl.txt", "first-hour.md")]

@@ -23,7 +23,7 @@ from lab.engines.ministack import Engine
 from ledger import Ledger, Settings
 from ledger.core.requests import Request
 from ledgerctl.__main__ import app
-from ledgerctl.call import Surroundings
+from ledgerctl.surroundings import Surroundings
 from tests import world
 from tests.world import Region, fail
 

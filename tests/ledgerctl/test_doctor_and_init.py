@@ -14,7 +14,7 @@ from ledger.core.limit import Limit, Shape
 from ledger.core.values import Lane
 from ledger.gate import items as gates
 from ledger.lane import directory
-from ledgerctl.call import Surroundings
+from ledgerctl.surroundings import Surroundings
 from tests.ledgerctl.support import (
     ENVIRON,
     GOOD,

@@ -17,8 +17,8 @@ from botocore.exceptions import ProfileNotFound
 from ledger import __version__
 from ledger.core import errors
 from ledgerctl.__main__ import app
-from ledgerctl.call import Surroundings
 from ledgerctl.failures import meaning
+from ledgerctl.surroundings import Surroundings
 from tests.ledgerctl.support import (
     ENVIRON,
     A,
