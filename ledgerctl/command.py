@@ -17,9 +17,10 @@ from typer.main import get_command
 
 from ledger.core.errors import shown
 from ledgerctl.app import LOADED
-from ledgerctl.call import Call, Surroundings
+from ledgerctl.call import Call
 from ledgerctl.failures import Wrong
 from ledgerctl.show import NUMBER
+from ledgerctl.surroundings import Surroundings
 
 
 def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -152,8 +152,23 @@ def compact(call: Call, counters: Counters = None) -> None:
     }
     call.document(fields | show.cost_fields(consumed))
     what = show.counted(len(names), "counter") if names else "nothing needs it"
+    _say_report(call, report, f"{what}, lanes of {region}", scanned)
+    call.note(show.cost(consumed))
+    for name, error in problems:
+        call.note(str(error) if str(error).startswith(name) else f"{name}: {error}", "red")
+    for token in report.conflicts:
+        call.note(
+            f"a segment lists the delta {token} with another change; the delta is kept", "red"
+        )
+    if problems or report.conflicts:
+        raise typer.Exit(
+            DATA if report.conflicts else exit_code_of([error for _, error in problems])
+        )
+
+
+def _say_report(call: Call, report: Report, where: str, scanned: Lanes) -> None:
     deltas = f"{report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned"
-    call.say(f"{deltas}: {what}, lanes of {region}")
+    call.say(f"{deltas}: {where}")
     if scanned.listed:
         call.say(f"lanes that were new in the directory: {len(scanned.listed):,}")
     if report.gave_up:
@@ -166,17 +181,6 @@ def compact(call: Call, counters: Counters = None) -> None:
         call.say(
             f"not cleaned, or not to the end: {postponed}, because of "
             f"{'; '.join(report.postponed_by)}"
-        )
-    call.note(show.cost(consumed))
-    for name, error in problems:
-        call.note(str(error) if str(error).startswith(name) else f"{name}: {error}", "red")
-    for token in report.conflicts:
-        call.note(
-            f"a segment lists the delta {token} with another change; the delta is kept", "red"
-        )
-    if problems or report.conflicts:
-        raise typer.Exit(
-            DATA if report.conflicts else exit_code_of([error for _, error in problems])
         )
 
 
@@ -212,17 +216,7 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
         different, strays = different + (not outcome.ok), strays + outcome.strays
         sections |= {DIFFERS} if any(lane.differences for lane in outcome.lanes) else set()
         sections |= {UNREAD} if outcome.unread else set()
-        fields = {
-            "counter": name,
-            "ok": outcome.ok,
-            "value": outcome.value,
-            "strays": outcome.strays,
-        }
-        fields |= {
-            "differences": list(outcome.differences),
-            "unread": [str(lane) for lane in outcome.unread],
-        }
-        call.document(fields)
+        call.document(_fields(name, outcome))
         if not outcome.ok or len(names) == 1:
             _show(call, name, outcome)
     waiting = f"; strays that wait for the next settle: {strays:,}" if strays else ""
@@ -234,6 +228,17 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
         call.note(f"{VALUES}#{section} says what to do.", "yellow")
     if different or failed:
         raise typer.Exit(DATA if different else exit_code_of(failed))
+
+
+def _fields(name: str, outcome: Verification) -> dict[str, object]:
+    return {
+        "counter": name,
+        "ok": outcome.ok,
+        "value": outcome.value,
+        "strays": outcome.strays,
+        "differences": list(outcome.differences),
+        "unread": [str(lane) for lane in outcome.unread],
+    }
 
 
 def _show(call: Call, name: str, verification: Verification) -> None:

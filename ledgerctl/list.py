@@ -6,6 +6,7 @@ says by what, and says how far behind a value may be.
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -18,7 +19,7 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Prefix, Scan, command
 from ledgerctl.failures import Wrong
-from ledgerctl.lanes import found
+from ledgerctl.lanes import Found, found
 from reader.rules import Rules
 from reader.top import BEHIND_S, largest
 
@@ -29,6 +30,20 @@ class By(StrEnum):
     value = "value"
     changes = "changes"
     pending = "pending"
+
+
+def _described(
+    name: str, lanes: Sequence[Lane], seen: Found
+) -> tuple[dict[str, object], tuple[str, ...]]:
+    """A counter for JSON, and its row for people."""
+    regions = sorted({lane.region for lane in lanes})
+    fields: dict[str, object] = {"counter": name, "regions": regions, "lanes": len(lanes)}
+    row = (name, " ".join(regions), f"{len(lanes):,}")
+    if seen.holdings is None:
+        return fields, row
+    deltas = sum(seen.holdings[lane].deltas for lane in lanes)
+    unlisted = [str(lane) for lane in lanes if not seen.holdings[lane].listed]
+    return fields | {"deltas": deltas, "unlisted": unlisted}, (*row, f"{deltas:,}")
 
 
 @command("list")
@@ -57,18 +72,9 @@ def list_(
             lanes_of[lane.counter].append(lane)
     rows: list[tuple[str, ...]] = []
     for name in sorted(lanes_of)[:limit]:
-        own = lanes_of[name]
-        regions = sorted({lane.region for lane in own})
-        fields: dict[str, object] = {"counter": name, "regions": regions, "lanes": len(own)}
-        rows.append((name, " ".join(regions), f"{len(own):,}"))
-        if seen.holdings is not None:
-            deltas = sum(seen.holdings[lane].deltas for lane in own)
-            fields |= {
-                "deltas": deltas,
-                "unlisted": [str(lane) for lane in own if not seen.holdings[lane].listed],
-            }
-            rows[-1] += (f"{deltas:,}",)
+        fields, row = _described(name, lanes_of[name], seen)
         call.document(fields)
+        rows.append(row)
     if not rows:
         none = (
             f"no counter begins with {prefix!r}"

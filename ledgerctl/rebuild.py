@@ -76,6 +76,22 @@ def rebuild(
         ) from None
 
 
+def _planned(call: Call, lanes: list[Lane], limited: list[str], what: str) -> dict[str, str]:
+    """Say what a rebuild would do. Returns why it would fail, by lane."""
+    plans = each(call, "lanes", lanes, lambda lane: plan(call, lane))
+    would = {
+        how: sum(planned.would == how for planned in plans)
+        for how in ("write", "delete", "nothing", "fail")
+    }
+    failing = {
+        str(planned.lane): str(planned.error) for planned in plans if planned.error is not None
+    }
+    fields = {"region": call.settings.region, "would": would, "limited": limited}
+    call.document(fields | {"failing": failing, "written": False})
+    call.say(f"{what}; lanes: {', '.join(f'{how} {count:,}' for how, count in would.items())}")
+    return failing
+
+
 def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
     region, settings = call.settings.region, call.settings
     limited = sorted(
@@ -89,25 +105,7 @@ def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
         f"{show.counted(len(limited), 'limited counter')}"
     )
     if dry_run:
-        plans = each(call, "lanes", own, lambda lane: plan(call, lane))
-        would = {
-            how: sum(planned.would == how for planned in plans)
-            for how in ("write", "delete", "nothing", "fail")
-        }
-        failing = {
-            str(planned.lane): str(planned.error) for planned in plans if planned.error is not None
-        }
-        call.document(
-            {
-                "region": region,
-                "would": would,
-                "limited": limited,
-                "failing": failing,
-                "written": False,
-            }
-        )
-        call.say(f"{what}; lanes: {', '.join(f'{how} {count:,}' for how, count in would.items())}")
-        code = DATA
+        failing, code = _planned(call, own, limited, what), DATA
     else:
         warning = (
             f"{STOP_COMPACTOR} Meanwhile no compactor may work on these lanes, and nobody "

@@ -6,6 +6,7 @@ poison to the dead letters, so SQS does not know which queue it came from.
 Rule 2: The message of every failure says how many were moved so far.
 """
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -35,16 +36,34 @@ KEPT = (
 Which = StrEnum("Which", ["changes", "work", "failed"])
 
 
+def _moving(call: Call, sqs: Any, source: str, target: str) -> Iterator[int]:
+    """Move all messages. Yields how many have moved, at each look. Raises Wrong."""
+    sqs.start_message_move_task(SourceArn=source, DestinationArn=target)
+    task: Any = {"Status": "RUNNING"}
+    moved = 0
+    while task["Status"] in ("RUNNING", "CANCELLING"):
+        call.surroundings.pause(POLL_S)
+        (task,) = sqs.list_message_move_tasks(SourceArn=source, MaxResults=1)["Results"]
+        moved = task.get("ApproximateNumberOfMessagesMoved", 0)
+        yield moved
+    if task["Status"] != "COMPLETED":
+        why = f"{task['Status']}, {task.get('FailureReason', 'SQS does not say why')}"
+        raise Wrong("NotMoved", f"SQS ended the move: {why}. Moved: {moved:,}.", AGAIN, NO_ANSWER)
+
+
+Queue = Annotated[
+    Which, typer.Argument(help="The queue whose dead letters to move; `failed` only counts.")
+]
+Stack = Annotated[str | None, typer.Option(help="The service's NAME-STAGE; else the table's name.")]
+OnlyCount = Annotated[bool, typer.Option("--dry-run", help="Only count the messages.")]
+
+
 @command("redrive")
 def redrive(
     call: Call,
-    which: Annotated[
-        Which, typer.Argument(help="The queue whose dead letters to move; `failed` only counts.")
-    ],
-    stack: Annotated[
-        str | None, typer.Option(help="The service's NAME-STAGE; else the table's name.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the messages.")] = False,
+    which: Queue,
+    stack: Stack = None,
+    dry_run: OnlyCount = False,
 ) -> None:
     """Send the dead letters of a queue back to it, after you have mended why they failed."""
     target = f"{stack or call.settings.table}-{which}"
@@ -62,22 +81,8 @@ def redrive(
         if count and which == "failed":
             call.note(KEPT, None)
         elif count and not dry_run:
-            sqs.start_message_move_task(
-                SourceArn=ours["QueueArn"], DestinationArn=theirs["QueueArn"]
-            )
-            task: Any = {"Status": "RUNNING"}
-            while task["Status"] in ("RUNNING", "CANCELLING"):
-                call.surroundings.pause(POLL_S)
-                (task,) = sqs.list_message_move_tasks(SourceArn=ours["QueueArn"], MaxResults=1)[
-                    "Results"
-                ]
-                moved = task.get("ApproximateNumberOfMessagesMoved", 0)
+            for moved in _moving(call, sqs, ours["QueueArn"], theirs["QueueArn"]):
                 call.note(f"moved so far: {moved:,}")
-            if task["Status"] != "COMPLETED":
-                why = f"{task['Status']}, {task.get('FailureReason', 'SQS does not say why')}"
-                raise Wrong(
-                    "NotMoved", f"SQS ended the move: {why}. Moved: {moved:,}.", AGAIN, NO_ANSWER
-                )
             call.say(f"moved {show.counted(moved, 'message')} to {target}", style="green")
     except KeyboardInterrupt:
         raise Wrong(

@@ -32,40 +32,44 @@ from ledgerctl.lanes import each_of, few_of, found
 from ledgerctl.rebuilding import rebuild_all
 
 ENDED = "verified"
-SWITCH = """Now switch, as docs/deploying.md#restoring-from-a-backup has it:
+SWITCH = """\
+Now switch, as docs/deploying.md#restoring-from-a-backup has it:
 1. stop whoever writes to {old}, and let its queues run empty or keep what is in them;
-2. take the stack's table over, with the table's name {new}, and deploy; LEDGER_TABLE={new} for processes of your own;
+2. take the stack's table over, with the table's name {new}, and deploy; \
+LEDGER_TABLE={new} for processes of your own;
 3. send again what came after {moment}, with the same keys and times: what is there counts once."""
+
+
+def _refuse(old: str, to: str, at: str | None, backup: str | None) -> None:
+    """Raises Wrong for arguments that contradict each other."""
+    if at is not None and backup is not None:
+        why = "--at and --backup name two moments. Nothing was restored."
+        raise Wrong("BadArguments", why, "Give one of them.")
+    if to == old:
+        why = f"{to} is the table itself. Nothing was restored."
+        raise Wrong("BadArguments", why, "Name a new one with --to.")
+
+
+NewTable = Annotated[str, typer.Option(help="The name of the new table.")]
+Moment = Annotated[
+    str | None, typer.Option(help="A time of the last 35 days; now, without it and --backup.")
+]
+Backup = Annotated[str | None, typer.Option(help="The ARN of a backup, instead of a time.")]
 
 
 @command("restore")
 def restore(
     call: Call,
-    to: Annotated[str, typer.Option(help="The name of the new table.")],
-    at: Annotated[
-        str | None, typer.Option(help="A time of the last 35 days; now, without it and --backup.")
-    ] = None,
-    backup: Annotated[
-        str | None, typer.Option(help="The ARN of a backup, instead of a time.")
-    ] = None,
+    to: NewTable,
+    at: Moment = None,
+    backup: Backup = None,
     no_deletion_protection: Unprotected = False,
 ) -> None:
     """Restore the table to a new one, and rebuild and verify all of it there. Run it again
     after any failure.
     """
-    if at is not None and backup is not None:
-        raise Wrong(
-            "BadArguments",
-            "--at and --backup name two moments. Nothing was restored.",
-            "Give one of them.",
-        )
     old = call.settings.table
-    if to == old:
-        raise Wrong(
-            "BadArguments",
-            f"{to} is the table itself. Nothing was restored.",
-            "Name a new one with --to.",
-        )
+    _refuse(old, to, at, backup)
     moment = show.time_typed(at)
     source = backup or (f"{old} at {show.moment(moment)}" if moment else f"{old} as it was")
     new = call.other(table=to)

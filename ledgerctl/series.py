@@ -35,26 +35,32 @@ class Every(StrEnum):
     month = "month"
 
 
+StepLength = Annotated[Every, typer.Option(help="How long a step is.")]
+Last = Annotated[
+    int | None, typer.Option(min=1, max=STEPS_MAX, help="So many steps; 30 without --since.")
+]
+Since = Annotated[
+    str | None, typer.Option(help="From the step of this time on: a time, or a date.")
+]
+Until = Annotated[
+    str | None, typer.Option(help="Up to this time, in the future too; without it, now.")
+]
+Zone = Annotated[
+    str | None, typer.Option(help="The time zone of the days, such as Europe/Paris; else UTC.")
+]
+Printed = Annotated[Format, typer.Option("--format", help="How to print; --json means jsonl.")]
+
+
 @command("series")
 def series(
     call: Call,
     counter: Counter,
-    every: Annotated[Every, typer.Option(help="How long a step is.")] = Every.day,
-    last: Annotated[
-        int | None, typer.Option(min=1, max=STEPS_MAX, help="So many steps; 30 without --since.")
-    ] = None,
-    since: Annotated[
-        str | None, typer.Option(help="From the step of this time on: a time, or a date.")
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(help="Up to this time, in the future too; without it, now.")
-    ] = None,
-    zone: Annotated[
-        str | None, typer.Option(help="The time zone of the days, such as Europe/Paris; else UTC.")
-    ] = None,
-    format_: Annotated[
-        Format, typer.Option("--format", help="How to print; --json means jsonl.")
-    ] = Format.table,
+    every: StepLength = Every.day,
+    last: Last = None,
+    since: Since = None,
+    until: Until = None,
+    zone: Zone = None,
+    format_: Printed = Format.table,
 ) -> None:
     """Show what changed of a counter by hour, day, week or month."""
     if last is not None and since is not None:
