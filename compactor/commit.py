@@ -9,6 +9,7 @@ that `begin` saw.
 Nothing here waits or locks: on any doubt the step gives up, and the next run starts again.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ledger.core import items
@@ -33,6 +34,16 @@ NEVER = All((Absent(), Not(Absent())))
 """A put with this condition writes nothing. Its answer is the item that is there; while a
 transaction holds the item the table refuses it (TransactionConflict). So it shows whether a commit
 that was sent late is still landing."""
+
+
+def _had_a_checkpoint(lane: Lane, segments: Sequence[Item]) -> Program[bool]:
+    """Whether a lane without a checkpoint had one, which nobody removes.
+
+    Only after a first commit there is a second segment, a version above 1, or a clean note.
+    """
+    if len(segments) > 1 or items.segment_of(lane, segments[0]).version > 1:
+        return True
+    return (yield Get(items.note_key(lane))) is not None
 
 
 def begin(lane: Lane) -> Program[Checkpoint | None]:
@@ -61,13 +72,7 @@ def begin(lane: Lane) -> Program[Checkpoint | None]:
             )
             if not segments:
                 return None
-            # Nobody removes a checkpoint. So what comes only after a first commit shows that this
-            # lane has lost its own: a second segment, a version above 1, or a clean note.
-            lost = (
-                len(segments) > 1
-                or items.segment_of(lane, segments[0]).version > 1
-                or (yield Get(items.note_key(lane))) is not None
-            )
+            lost = yield from _had_a_checkpoint(lane, segments)
             if not lost:
                 raise GaveUp(
                     f"{lane}: it has one segment, of version 1, and no checkpoint: the first "

@@ -174,7 +174,8 @@ def _recounted(gates: Gates, found: Books) -> Rebuilt:
     gate = was or Gate.new(lane, gates.limit)
     known = filed_by(gate, found.listed).values()
     lost, lost_sum = gate.count - sum(map(counts, known)), gate.total - sum(map(change_of, known))
-    # Changes that the gate counts and nothing lists stay in its value, as one change with their sum.
+    # Changes that the gate counts and nothing lists stay in its value, as one change with their
+    # sum.
     late = (_correction(gate, lost, lost_sum) if lost > 0 else {}) | _missed(found)
     listed = _listed_once(found) | late
     recent = {token: outcome for token, outcome in gate.recent.items() if token not in listed}
