@@ -10,107 +10,39 @@ Rule 2: Poison is what no retry changes: a message that nobody can read, an inva
 that stands for another change. It goes to the dead-letter queue at once and whole, and its good
 changes count once.
 Rule 3: A message for which the table or a queue failed is reported as failed and comes again, later
-each time, until it is done; also if another of its changes is poison. The wait doubles with each
-receive, to WAIT_MAX_S, so an outage of minutes meets few attempts, and no message gets as many
-receives as a dead letter has. It is up to a quarter shorter, so that not all come back at once. A
-wait that could not be set is no failure: the queue has its own.
-Rule 4: A change that is ahead of this clock by no more than the longest wait comes again when its
-time has come.
-Rule 5: The metric ChangesFailed counts the messages that failed, but not those that only wait for
-their time.
-Rule 6: Log lines name no amount. An error of many changes of a message has one line, not one a
-change.
-Rule 7: Where there is a queue of outcomes, the handler acknowledges a message when the outcomes of
-its changes of limited counters are on that queue. It queues what is decided, and not what may still
-be decided. An answer is for ever, so a message that comes again queues the same one. The answer
-names its change as the message did, and no amount; the
-format is public: docs/producers.md.
-Rule 8: The function ends before Lambda kills it (deadline.py). It adds the messages in their order,
-but large ones last, so that no message takes the others' time. What there was no time for comes
-again; of a message of which a part is done, the rest alone, as a message of its own. So each
-receive leaves less, however slow the table is.
-Rule 9: "The period is over" is an answer, too, `refused`, for any counter; without a queue of
-outcomes it is poison. It is also poison for a transfer, whose debit may count. A transfer adds
-nothing before both of its counters take it.
+each time (record.py), until it is done; also if another of its changes is poison.
 """
 
 from __future__ import annotations
 
-import base64
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, islice, zip_longest
 from typing import Any
 
 from ledger import Change, Ledger, Receipt
 from ledger.client.message import dumps_many, loads_many
-from ledger.core import errors
 from ledger.core.checks import AHEAD_MAX_MS, to_ms
 from ledger.core.clocks import Clock, wall_clock
 from ledger.core.errors import InvalidTime, LedgerError, LimitReached, NotQueued, PeriodOver
 from ledger.core.running import or_error
-from ledger.lane.add import Outcome
 from service.add_from_queue.deadline import Deadline, NotInTime, in_time
 from service.add_from_queue.outcomes import counters_of, outcome_of
+from service.add_from_queue.parcel import POISON, Parcel, in_turn, lines_of
+from service.add_from_queue.record import (
+    WAIT_MAX_S,
+    WAIT_S,
+    Record,
+    attributes_of,
+    came_before,
+    group_of,
+    wait_of,
+)
 from service.add_from_queue.rounds import FIRST, add_all
 from service.observe import Watch, report_each
 from service.sqs import STOPPED, SqsQueue
 from service.writable import refusal
-
-POISON = (errors.InvalidInput, errors.TokenConflict, errors.PeriodOver)
-"""What no retry changes."""
-
-TOGETHER = (
-    errors.TableError,
-    errors.OutOfReach,
-    errors.GaveUp,
-    errors.GateLost,
-    errors.LimitMismatch,
-)
-"""Errors that meet many changes at once."""
-
-WAIT_S, WAIT_MAX_S = 30, 900
-
-LARGE = 250
-"""A message with so many changes or more is added after those with fewer.
-
-`ChangeQueue` fills one with so many.
-"""
-
-WHY = "LedgerError"
-"""The attribute of a dead letter that names the error."""
-
-WHY_BYTES, ATTRIBUTES_MAX, MESSAGE_BYTES_MAX = 64, 10, 1_048_576
-"""https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
-"""
-
-Record = Mapping[str, Any]
-"""A message, as Lambda hands it over."""
-
-
-@dataclass(slots=True)
-class Parcel:
-    """A message: its changes, and their outcomes in order; one that nobody can read has one error,
-    and no change.
-    error: why it is not done. wait_s: seconds until a change is no longer ahead, where nothing else
-    is missing."""
-
-    record: Record
-    changes: Sequence[Change]
-    outcomes: list[Outcome] = field(default_factory=list)
-    error: LedgerError | None = None
-    wait_s: int | None = None
-
-    @property
-    def name(self) -> str:
-        return str(self.record["messageId"])
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether there was no time for a part of it."""
-        return any(isinstance(outcome, NotInTime) for outcome in self.outcomes)
 
 
 class AddFromQueue:
@@ -150,6 +82,7 @@ class AddFromQueue:
             self._send_rest(parcel, deadline)
         copied = sum(self._set_aside(parcel) for parcel in parcels if not deadline.is_near())
         stays = [parcel for parcel in parcels if parcel.error is not None]
+        # Rule 5: ChangesFailed counts the messages that failed, not those that wait for their time.
         self._watch.publish({"ChangesFailed": sum(parcel.wait_s is None for parcel in stays)})
         self._postpone(stays, deadline)
         if cut := sum(parcel.is_cut for parcel in parcels):
@@ -172,20 +105,23 @@ class AddFromQueue:
                 parcels.append(Parcel(record, loads_many(record["body"])))
             except LedgerError as error:
                 parcels.append(Parcel(record, (), [error]))
-        in_turn = _in_turn(parcels)
-        changes = list(chain.from_iterable(parcel.changes for parcel in in_turn))
+        # Rule 8: the function ends before Lambda kills it (deadline.py). It adds the messages in
+        # their order, but large ones last, so that no message takes the others' time.
+        turn = in_turn(parcels)
+        changes = list(chain.from_iterable(parcel.changes for parcel in turn))
         refused = [self._refusal(change) for change in changes]
         taken = [change for change, error in zip(changes, refused, strict=True) if error is None]
-        first = FIRST if any(map(_came_before, records)) else ()
+        first = FIRST if any(map(came_before, records)) else ()
         added = iter(
             add_all(
                 in_time(self._ledger, deadline.ends_adding), taken, pack=self._pack, first=first
             )
         )
         outcomes = (error or next(added) for error in refused)
-        for parcel in in_turn:
+        for parcel in turn:
             parcel.outcomes = list(islice(outcomes, len(parcel.changes))) or parcel.outcomes
-        report_each(self._watch, _lines(parcels))
+        # Rule 6: log lines name no amount, and an error of many changes of a message has one line.
+        report_each(self._watch, lines_of(parcels))
         return parcels
 
     def _refusal(self, change: Change) -> LedgerError | None:
@@ -221,6 +157,8 @@ class AddFromQueue:
         parcel.error = next(iter(passes or failures), None)
         if not passes:
             outcomes = zip(parcel.changes, parcel.outcomes, strict=False)
+            # Rule 4: a change that is ahead of this clock by no more than the longest wait comes
+            # again when its time has come.
             early = (
                 self._ahead_s(change)
                 for change, outcome in outcomes
@@ -231,6 +169,8 @@ class AddFromQueue:
             )
 
     def _is_answer(self, change: Change | None, error: LedgerError) -> bool:
+        # Rule 9: "the period is over" is an answer, too, `refused`, for any counter. It is poison
+        # without a queue of outcomes, and for a transfer, whose debit may count.
         if isinstance(error, PeriodOver):
             return self._outcomes is not None and change is not None and change.then is None
         return isinstance(error, LimitReached)
@@ -245,12 +185,15 @@ class AddFromQueue:
 
         A message with one that may be missing is not done.
         """
+        # Rule 7: this queues what is decided, and not what may still be decided. An answer is for
+        # ever, so a message that comes again queues the same one. The answer names its change as
+        # the message did, and no amount; the format is public: docs/producers.md.
         if self._outcomes is None:
             return
         limit_of = self._ledger.settings.limit_of
         decided = [
             (parcel, place, text)
-            for parcel in _in_turn(parcels)
+            for parcel in in_turn(parcels)
             for place, (change, outcome) in enumerate(
                 zip(parcel.changes, parcel.outcomes, strict=False)
             )
@@ -272,7 +215,8 @@ class AddFromQueue:
                 self._watch.logger.debug("why", extra=named | {"why": why})
 
     def _send_rest(self, parcel: Parcel, deadline: Deadline) -> None:
-        """Send what there was no time for as a message of its own.
+        """Send what there was no time for as a message of its own, so that each receive leaves
+        less, however slow the table is.
 
         If SQS confirms it, the message is done.
         """
@@ -323,6 +267,7 @@ class AddFromQueue:
             return
         seconds = [self._wait_s(parcel) for parcel in stays]
         handles = [parcel.record["receiptHandle"] for parcel in stays]
+        # A wait that could not be set is no failure: the queue has its own.
         for why in filter(None, self._changes.hide(handles, seconds, deadline.is_near)):
             self._watch.logger.warning(
                 "SQS did not set a wait: its message comes again sooner", extra={"why": why}
@@ -334,69 +279,3 @@ class AddFromQueue:
         if isinstance(parcel.error, NotInTime):  # nothing is in its way
             return WAIT_S
         return wait_of(parcel.record, self._jitter())
-
-
-def _in_turn(parcels: Sequence[Parcel]) -> list[Parcel]:
-    return sorted(parcels, key=lambda parcel: len(parcel.changes) // LARGE)
-
-
-def group_of(record: Record) -> str | None:
-    """Whose message it is, where its sender said so:
-    https://docs.aws.amazon.com/AWSSimpleQueueService/latest/
-    SQSDeveloperGuide/sqs-fair-queues.html"""
-    group: str | None = record.get("attributes", {}).get("MessageGroupId")
-    return group
-
-
-def attributes_of(record: Record, why: str | None = None) -> dict[str, Any]:
-    """The attributes of a message, as SQS takes them; those of a dead letter with its error."""
-    attributes = {
-        name: _attribute(given) for name, given in record.get("messageAttributes", {}).items()
-    }
-    room = len(record["body"].encode()) + WHY_BYTES <= MESSAGE_BYTES_MAX
-    if why is not None and room and len(attributes) < ATTRIBUTES_MAX:
-        attributes[WHY] = {"DataType": "String", "StringValue": why}
-    return attributes
-
-
-def _attribute(given: Mapping[str, Any]) -> dict[str, Any]:
-    """An attribute as Lambda hands it over, as SQS takes it."""
-    if given.get("stringValue") is not None:
-        return {"DataType": given["dataType"], "StringValue": given["stringValue"]}
-    return {
-        "DataType": given["dataType"],
-        "BinaryValue": base64.b64decode(given.get("binaryValue") or ""),
-    }
-
-
-def _came_before(record: Record) -> bool:
-    return _receives(record) > 1
-
-
-def _receives(record: Record) -> int:
-    return int(record.get("attributes", {}).get("ApproximateReceiveCount", 1))
-
-
-def wait_of(record: Record, jitter: float) -> int:
-    """The seconds after which a message that stays in the queue comes again.
-
-    jitter: from 0 to 1.
-    """
-    longest = min(WAIT_MAX_S, WAIT_S * 2 ** min(_receives(record) - 1, 10))
-    return int(longest * (1 - jitter / 4))
-
-
-def _lines(parcels: Sequence[Parcel]) -> Iterator[tuple[Outcome, dict[str, object]]]:
-    """The outcomes of a batch that have a line: of many changes of a message that failed
-    together, the first.
-    """
-    for parcel in parcels:
-        failed: set[type[LedgerError]] = set()
-        for index, outcome in enumerate(parcel.outcomes):
-            if isinstance(outcome, NotInTime):  # of these the batch has one line
-                continue
-            if isinstance(outcome, TOGETHER):
-                if type(outcome) in failed:
-                    continue
-                failed.add(type(outcome))
-            yield outcome, {"message_id": parcel.name, "index": index}

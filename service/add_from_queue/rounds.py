@@ -5,13 +5,7 @@ Rule 1: the steps of a transfer, and their names, are those of `Ledger.transfer`
 caller may finish the same transfer.
 Rule 2: nothing follows a change that may not count, and a transfer has an outcome only when all of
 it is decided. If a limit refused the credit, and the debit came back, the outcome is a refusal.
-Rule 3: a source without a ceiling takes every refund, so these travel together. Where a ceiling may
-be in the way, `Ledger.transfer` tries each alone: an add would have its refusal decided for ever.
-Rule 4: a transfer takes nothing before the table's shape has both of its counters.
-Rule 5: a batch goes in slices, each through all its rounds. So what an invocation has time for is
-done as a whole. A batch with a message that came before, perhaps for lack of time, begins with
-small ones.
-Rule 6: it yields the calls, each a function of the ledger, so that a history may play the queue
+Rule 3: it yields the calls, each a function of the ledger, so that a history may play the queue
 beside its callers.
 """
 
@@ -46,6 +40,9 @@ def add_all(
 ) -> list[Outcome]:
     """An outcome for each change or transfer, in order. pack: as `Ledger.add_many` takes it. first:
     the sizes of the first slices."""
+    # Rule 6: a batch goes in slices, each through all its rounds. So an invocation does as a whole
+    # what it has time for. A batch with a message that came before, perhaps for lack of time,
+    # begins with small slices.
     outcomes: list[Outcome] = []
     sizes = chain(first, repeat(SLICE))
     while len(outcomes) < len(changes):
@@ -58,57 +55,65 @@ def rounds(
     settings: Settings, changes: Sequence[Change], *, pack: bool
 ) -> Generator[Call, Any, list[Outcome]]:
     """The calls for a slice, in turn."""
-
-    def added(made: Mapping[int, Change]) -> Generator[Call, Any, dict[int, Outcome]]:
-        return dict(zip(made, (yield _add_many(made.values(), pack)), strict=True)) if made else {}
-
     targets = {
         number: change.then.counter
         for number, change in enumerate(changes)
         if change.then is not None
     }
+    # Rule 4: a transfer takes nothing before the table's shape has both of its counters.
     lacking = (yield _shape_errors(targets.values())) if targets else {}
     outcomes: dict[int, Outcome] = {
-        n: lacking[target] for n, target in targets.items() if target in lacking
+        number: lacking[target] for number, target in targets.items() if target in lacking
     }
-    outcomes |= yield from added(
-        {
-            n: steps.debit(each) if n in targets else each
-            for n, each in enumerate(changes)
-            if n not in outcomes
-        }
-    )
-    taken = {
+    first = {
+        number: steps.debit(change) if number in targets else change
+        for number, change in enumerate(changes)
+        if number not in outcomes
+    }
+    outcomes |= yield from _added(first, pack)
+    debited = {
         number: (changes[number], outcome.delta.lane.region)
         for number, outcome in outcomes.items()
         if number in targets and isinstance(outcome, Receipt)
     }
-    credits = yield from added(
-        {number: steps.credit(*debited) for number, debited in taken.items()}
+    credits = yield from _added(
+        {number: steps.credit(*debit) for number, debit in debited.items()}, pack
     )
     refused = {
-        number: taken[number]
+        number: debited[number]
         for number, credit in credits.items()
         if isinstance(credit, LimitReached)
     }
-    alone = {number for number, (of, _) in refused.items() if _has_ceiling(settings, of.counter)}
-    backs = yield from added(
-        {
-            number: steps.refund(*debited, 0)
-            for number, debited in refused.items()
-            if number not in alone
-        }
-    )
-    for number in sorted(alone):
-        try:
-            yield _finish(*taken[number])
-        except LedgerError as error:
-            backs[number] = error
+    backs = yield from _refunds(settings, refused, pack)
     for results in (credits, backs):
         outcomes |= {
             number: result for number, result in results.items() if isinstance(result, LedgerError)
         }
     return [outcomes[number] for number in range(len(changes))]
+
+
+def _refunds(
+    settings: Settings, debited: Mapping[int, tuple[Change, str]], pack: bool
+) -> Generator[Call, Any, dict[int, Outcome]]:
+    """Refund debits whose credits were refused: an outcome for each that fails, and for most."""
+    # Rule 5: a source without a ceiling takes every refund, so these travel together. Where a
+    # ceiling may be in the way, `Ledger.transfer` tries each alone: an add would have its refusal
+    # decided for ever.
+    alone = {number for number, (of, _) in debited.items() if _has_ceiling(settings, of.counter)}
+    together = {
+        number: steps.refund(*debit, 0) for number, debit in debited.items() if number not in alone
+    }
+    backs = yield from _added(together, pack)
+    for number in sorted(alone):
+        try:
+            yield _finish(*debited[number])
+        except LedgerError as error:
+            backs[number] = error
+    return backs
+
+
+def _added(made: Mapping[int, Change], pack: bool) -> Generator[Call, Any, dict[int, Outcome]]:
+    return dict(zip(made, (yield _add_many(made.values(), pack)), strict=True)) if made else {}
 
 
 def _has_ceiling(settings: Settings, counter: str) -> bool:

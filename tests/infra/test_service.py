@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from service.add_from_queue.handler import wait_of
+from service.add_from_queue.record import wait_of
 from tests.infra.template import ROOT, framework, of_type, target
 
 FOURTEEN_DAYS_S = 1_209_600

@@ -17,8 +17,8 @@ from ledger.core.checks import to_datetime
 from ledger.core.requests import Put, PutMany, Update
 from ledger.core.values import Change
 from ledger.tables.memory import MemoryTable
-from service.add_from_queue.handler import MESSAGE_BYTES_MAX, wait_of
 from service.add_from_queue.outcomes import outcome_of
+from service.add_from_queue.record import MESSAGE_BYTES_MAX, wait_of
 from service.canary.handler import COUNTER as CANARY
 from service.sqs import ENTRIES_MAX
 from tests.service.support import Service
