@@ -9,23 +9,14 @@ because AWS kills a function whose time is up.
 Rule 3: The sweep reports an item that names no lane, and a lane that nobody reads. The lane of a
 counter with a limit is there for its gate; the worker that serves its job reports whether it holds
 changes, too.
-Rule 4: At the end of a bucket the sweep requests an evaluation of every counter whose crossings
-this Region publishes: of the bucket's lanes in every Region, because all changes of a counter may
-be elsewhere.
-Rule 5: Of limited counters the sweep counts the notes of holds whose time has been over for an
-hour, a page of notes a lane at most. It reports a gate in a lane that no process of these settings
-looks at: it is in no value, and nobody can take what it has left.
-Rule 6: The sweep skips lanes of periods that nobody looks at any more.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
 
 from ledger.core.cost import item_bytes
 from ledger.core.errors import LedgerError
@@ -41,7 +32,6 @@ from ledger.core.requests import (
     Query,
     Together,
     key_of,
-    keyed,
 )
 from ledger.core.running import answered, through
 from ledger.core.settings import Settings
@@ -56,6 +46,7 @@ from service.jobs import VERIFY_S, Evaluate, Job, Sweep, Verify
 from service.observe import LANES_LOGGED, Watch
 from service.runtime import OutOfTime, Runtime, Steps, in_time
 from service.sqs import ENTRIES_MAX
+from service.sweep.place import FIRST, Place, place_item, place_key, place_of
 
 PAGE = 1_000
 """Lanes of a page."""
@@ -65,18 +56,6 @@ HOURS = 24
 OVERDUE_MS = 3_600_000
 GATES_READ = POOL
 """Lanes of a piece: their gates are one request, and the notes of their holds are read at once."""
-
-
-class Place(NamedTuple):
-    """The place of a pass: behind the sort key `after` of a bucket. began_ms: when it began. bucket
-    256: it has ended."""
-
-    began_ms: int
-    bucket: int = 0
-    after: str | None = None
-
-
-FIRST = Place(0)
 
 
 @dataclass(slots=True)
@@ -96,37 +75,6 @@ class Swept:
     gate_bytes: int = 0
     ended: bool = False
     behind_ms: int = 0
-
-
-def place_key(region: str) -> Key:
-    return Key(f"sweep#{region}", "cursor")
-
-
-def place_item(region: str, place: Place) -> Item:
-    after = {"after": {"S": place.after}} if place.after is not None else {}
-    return keyed(
-        place_key(region),
-        began_ms={"N": str(place.began_ms)},
-        bucket={"N": str(place.bucket)},
-        **after,
-    )
-
-
-def place_of(item: Item | None, now_ms: int) -> Place:
-    """The place to go on from.
-
-    A new pass begins where there is none, nobody can read it, or it is from the future.
-    """
-    began, bucket = ((item or {}).get(name, {}).get("N", "") for name in ("began_ms", "bucket"))
-    after = (item or {}).get("after", {}).get("S")
-    if not all(
-        isinstance(text, str) and re.fullmatch("[0-9]{1,15}", text) for text in (began, bucket)
-    ):
-        return Place(now_ms)
-    place = Place(int(began), int(bucket), after if isinstance(after, str) and after else None)
-    return (
-        place if place.began_ms <= now_ms and place.bucket <= directory.BUCKETS else Place(now_ms)
-    )
 
 
 def sweep(
@@ -174,6 +122,8 @@ def _pass(
         if pieces:
             yield from _send(swept, pieces[-1], settings, pick, now_ms)
         done = page.last is None
+        # Rule 4: the evaluations are of the bucket's lanes in every Region, because all changes of
+        # a counter may be elsewhere.
         if done and settings.tells:
             yield from _evaluate(bucket, settings, now_ms)
         yield from _keep(
@@ -205,6 +155,9 @@ def _send(
 
 
 def _look_at_gates(swept: Swept, lanes: Sequence[Lane], settings: Settings) -> Steps:
+    """Count the notes of holds whose time has been over for an hour, a page of notes a lane at
+    most.
+    """
     if not lanes:
         return
     now: Instant = yield Now()
@@ -214,6 +167,8 @@ def _look_at_gates(swept: Swept, lanes: Sequence[Lane], settings: Settings) -> S
         swept.gate_bytes = max(swept.gate_bytes, item_bytes(gate))
         is_known = lane.region in settings.regions and lane.shard < settings.shards_of(lane.counter)
         if not is_known or settings.limit_of(lane.counter) is None:
+            # Rule 5: a gate in a lane that no process of these settings looks at is in no value,
+            # and nobody can take what it has left.
             swept.unread.add(lane)
     if gates:
         upto = holds_until(now.wall_ms - OVERDUE_MS)

@@ -23,7 +23,8 @@ from ledger.gate import items as gates
 from ledger.lane import directory
 from service.job_queue import Enqueue
 from service.jobs import VERIFY_S, Sweep, Verify
-from service.sweep.sweep import GATES_READ, OVERDUE_MS, Place, place_item, place_key, place_of
+from service.sweep.place import Place, place_item, place_key, place_of
+from service.sweep.sweep import GATES_READ, OVERDUE_MS
 from tests.service.support import Service, never
 from tests.world import A, B
 

@@ -29,7 +29,7 @@ from service.job_queue import Enqueue, Message
 from service.jobs import Evaluate, Job
 from service.ring.ring import EVALUATE_EVERY_S, EVALUATE_MARGIN_S
 from service.runtime import Runtime
-from service.sweep.sweep import Place, place_item
+from service.sweep.place import Place, place_item
 from service.thresholds.evaluate import evaluate
 from service.thresholds.event_bus import Evaluated, EventBus, NotPublished, Publish
 from tests.service.support import NOTHING, Service, Sqs, failed
