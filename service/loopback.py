@@ -51,7 +51,8 @@ class OfLoopback(BaseHTTPRequestHandler):
     def parse_request(self) -> bool:
         if not super().parse_request():
             return False
-        why = refusal(self.command, self.headers, self.server.server_port)  # type: ignore[attr-defined]
+        port: int = self.server.server_port  # type: ignore[attr-defined]
+        why = refusal(self.command, self.headers, port)
         if why is not None:
             with suppress(ValueError):
                 self.rfile.read(max(0, min(int(self.headers["Content-Length"] or 0), DRAINED_MAX)))

@@ -4,7 +4,7 @@ from ledger.client.holds import Hold
 from ledger.client.preparing import ours
 from ledger.core.errors import InvalidInput, NoSuchHold, shown
 from ledger.core.settings import Settings
-from service.api.problems import Problem, invalid
+from service.api.problems import ELSEWHERE, Problem, invalid
 from service.writable import refusal
 
 
@@ -32,6 +32,16 @@ def check_region(region: str | None, settings: Settings) -> None:
         raise Problem(
             "no-such-region", f"Name one of the service's Regions: {', '.join(settings.regions)}."
         )
+
+
+def check_same(in_path: str, in_body: str) -> None:
+    """Raises Problem unless the path and the body name the same counter."""
+    if in_path != in_body:
+        why = "If you sent the same name in both, a gateway changed the path."
+        detail = (
+            f"The path, as it arrived, has another counter than the body names. {why} {ELSEWHERE}"
+        )
+        raise Problem("other-counter", detail)
 
 
 def hold_of(counter: str, id: str, settings: Settings) -> Hold:

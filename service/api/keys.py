@@ -25,7 +25,9 @@ _QUOTED = r'"(?:[ !#-\[\]-~]|\\["\\]){1,1024}"'
 HEADER = rf"^(?:{_QUOTED}|[!#-~](?:[ -~]{{0,1022}}[!-~])?)$"
 """A key in the header: as it is, or in quotes with `\\` before a quote and a backslash."""
 
-TIMED = "^(?:[0-7][0-9A-HJKMNP-TV-Z]{25}|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$"
+ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
+UUID_V7 = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+TIMED = f"^(?:{ULID}|{UUID_V7})$"
 """A key that carries its time: a ULID or a UUIDv7 in its canonical spelling."""
 
 _MISSING = (

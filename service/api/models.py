@@ -53,7 +53,10 @@ UNITS_MAX = 4_096
 IN_PATH = "^[!-$&->@-~]{1,256}$"
 """A name that can stand in a path: as any name, without % and ?."""
 
-HOLD_ID = r"^[0-7][0-9A-HJKMNP-TV-Z]{25}\.[a-z0-9-]{1,32}\.(0|[1-9][0-9]{0,2})\.-?([1-9][0-9]{0,17}|10{18})$"
+HOLD_ID = (
+    r"^[0-7][0-9A-HJKMNP-TV-Z]{25}\.[a-z0-9-]{1,32}\.(0|[1-9][0-9]{0,2})"
+    r"\.-?([1-9][0-9]{0,17}|10{18})$"
+)
 """A hold's id. No hold has any other text, so nothing checks it before the library reads it."""
 
 

@@ -13,8 +13,10 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     model_serializer,
+)
+from pydantic import (
+    SerializerFunctionWrapHandler as Serializer,
 )
 
 from ledger import Receipt
@@ -155,7 +157,9 @@ class Captured(Added):
 
 
 class Reservation(Answer):
-    """Every counter holds the amount. The holds settle and release the reservation, in any Region."""
+    """Every counter holds the amount. The holds settle and release the reservation, in any
+    Region.
+    """
 
     id: str = Field(description="its idempotency key")
     holds: list[Held]
@@ -201,7 +205,8 @@ class Carrying(Answer):
     took: int = Field(0, description="what it has from the period before; absent: nothing")
 
     @model_serializer(mode="wrap")
-    def _without_nothing(self, fields: SerializerFunctionWrapHandler):  # type: ignore[no-untyped-def]  # its schema stays
+    # without a type, so that its schema stays
+    def _without_nothing(self, fields: Serializer):  # type: ignore[no-untyped-def]
         return {name: value for name, value in fields(self).items() if value or name not in CARRIED}
 
 

@@ -23,13 +23,14 @@ from service.api import models, responses
 from service.api.checked import (
     check_limited,
     check_region,
+    check_same,
     check_takes_holds,
     check_writable,
     hold_of,
 )
 from service.api.keys import time_of_key
 from service.api.models import Consistent, IdInPath, InPath, InQuery, Key
-from service.api.problems import ELSEWHERE, Problem, invalid, problem_of
+from service.api.problems import Problem, invalid, problem_of
 from service.api.responses import (
     Added,
     Captured,
@@ -66,7 +67,7 @@ class Routes:
         """A change counts exactly once under its Idempotency-Key, however often and wherever you
         repeat the request.
         """
-        _same(counter, delta.counter)
+        check_same(counter, delta.counter)
         change = self._change(delta, idempotency_key)
         receipt = self._ledger.add(
             counter,
@@ -169,7 +170,9 @@ class Routes:
         anchor: models.Anchor = 1,
         last: models.Last = 12,
     ) -> responses.CounterPeriods:
-        """Each period has its value and, under a limit, what is left of it. The oldest comes first."""
+        """Each period has its value and, under a limit, what is left of it. The oldest comes
+        first.
+        """
         try:
             found = self._readers[True].periods(counter, Period(every, zone or "UTC", anchor), last)
         except InvalidInput as error:
@@ -192,7 +195,7 @@ class Routes:
         self, counter: InPath, wanted: Annotated[models.NewHold, Body()], idempotency_key: Key
     ) -> Held:
         """The part is set aside until you capture or release the hold, or its time is over."""
-        _same(counter, wanted.counter)
+        check_same(counter, wanted.counter)
         check_takes_holds(counter, self._settings, self._prefixes)
         check_region(wanted.region, self._settings)
         hold = self._ledger.hold(
@@ -211,7 +214,7 @@ class Routes:
         """The hold counts, or the part that you name, and the rest is free. The same request again
         is a success.
         """
-        _same(counter, end.counter)
+        check_same(counter, end.counter)
         check_takes_holds(counter, self._settings, self._prefixes)
         receipt = self._ledger.capture(hold_of(counter, id, self._settings), end.amount)
         report(self._watch, receipt)
@@ -223,7 +226,7 @@ class Routes:
         """All that the hold set aside is free, and nothing counts. The same request again is a
         success.
         """
-        _same(counter, end.counter)
+        check_same(counter, end.counter)
         check_takes_holds(counter, self._settings, self._prefixes)
         self._ledger.release(hold_of(counter, id, self._settings))
         return Response(204, body="")
@@ -291,13 +294,3 @@ def _too_large(error: ReadTooLarge) -> Problem:
     """The problem of a request that would take more of the table than one may."""
     why = error.why.replace("without a bound", "the library or `ledgerctl`, which have no bound")
     return invalid([{"loc": ("query",), "type": "units", "msg": why}])
-
-
-def _same(in_path: str, in_body: str) -> None:
-    """Raises Problem unless the path and the body name the same counter."""
-    if in_path != in_body:
-        why = "If you sent the same name in both, a gateway changed the path."
-        detail = (
-            f"The path, as it arrived, has another counter than the body names. {why} {ELSEWHERE}"
-        )
-        raise Problem("other-counter", detail)

@@ -46,8 +46,9 @@ class Publish:
         side, bound = (
             ("above", crossing.above) if crossing.above is not None else ("below", crossing.below)
         )
+        place = f"{self.table}/{crossing.region}/{crossing.counter}"
         return {
-            "id": f"{self.table}/{crossing.region}/{crossing.counter}/{crossing.name}/{crossing.number}",
+            "id": f"{place}/{crossing.name}/{crossing.number}",
             "counter": crossing.counter,
             "threshold": crossing.name,
             side: bound,
