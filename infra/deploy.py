@@ -36,7 +36,7 @@ from infra.build import ROOT, build, sizes
 from infra.deployment import Deployment, deployment
 from infra.parameters import ring_delay_s
 from infra.preflight import account
-from infra.preflight.flight import MEND, Flight
+from infra.preflight.flight import Flight
 from infra.preflight.simulated import Document, document
 from infra.preflight.verdict import is_ready
 from infra.table_template import template_of
@@ -149,7 +149,7 @@ def deploy(
     if not switch_table:
         target.refuse_another_table()
     target.refuse_too_little_concurrency()
-    _refuse_too_low_quotas(target)
+    account.refuse_too_low_quotas(target)
     table = target.table_stack
     table.deploy(deletion_protection=deletion_protection)
     new = {region for region in target.regions if shape is not None and region not in shape.regions}
@@ -278,20 +278,6 @@ def runs_here(endpoint_url: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _refuse_too_low_quotas(target: Deployment) -> None:
-    """Raises DeploymentRefused where a table may not have what tableWrites or tableReads ask
-    for.
-    """
-    for region in target.regions:
-        try:
-            wrong = [text for state, text in account.lacking(target, region) if state == MEND]
-        except (BotoCoreError, ClientError) as error:
-            aws.say(f"{region}: the quotas of a table are unknown: {error}")
-            continue
-        if wrong:
-            raise DeploymentRefused(f"{'; '.join(wrong)}. Nothing was changed")
 
 
 def _refuse_waiting(region: str, outputs: dict[str, str]) -> None:

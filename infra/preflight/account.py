@@ -11,9 +11,10 @@ hours, which no check foresees.
 from datetime import UTC, datetime
 
 import boto3
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import aws
+from infra.aws import DeploymentRefused
 from infra.deployment import Deployment
 from infra.preflight.flight import MEND, OK, UNKNOWN, Findings, Flight
 
@@ -119,3 +120,17 @@ def _quota(region: str, service: str, code: str) -> float:
         # nobody has changed it
         answer = client.get_aws_default_service_quota(ServiceCode=service, QuotaCode=code)
     return float(answer["Quota"]["Value"])
+
+
+def refuse_too_low_quotas(target: Deployment) -> None:
+    """Raises DeploymentRefused where a table may not have what tableWrites or tableReads ask
+    for.
+    """
+    for region in target.regions:
+        try:
+            wrong = [text for state, text in lacking(target, region) if state == MEND]
+        except (BotoCoreError, ClientError) as error:
+            aws.say(f"{region}: the quotas of a table are unknown: {error}")
+            continue
+        if wrong:
+            raise DeploymentRefused(f"{'; '.join(wrong)}. Nothing was changed")
