@@ -4,7 +4,6 @@ Rule 1: requirements/service.lock and its hashes decide what goes in; pip takes 
 target and not for this machine.
 Rule 2: The same files, and the same Python for rule 4, make the same bytes: sorted names, one time
 stamp, one mode.
-Rule 3: botocore brings the models of all AWS services (27 MB). The zip has only those in MODELS.
 Rule 4: The zip has bytecode, because a function cannot keep what it compiles: without it each cold
 start compiles all that it imports, and takes 2.5 times the CPU. A Python of the target's version
 makes it; without one the zip works as well, slower. Nothing compares bytecode with its source: both
@@ -29,6 +28,7 @@ ARTIFACT = BUILD / "service.zip"
 LOCK = ROOT / "requirements" / "service.lock"
 PACKAGES = ("compactor", "ledger", "reader", "service")
 
+# Rule 3: botocore brings the models of all AWS services (27 MB). The zip has only those in MODELS.
 MODELS = ("dynamodb", "events", "sqs")  # the services that functions call
 TARGETS = {
     "lambda": (

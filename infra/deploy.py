@@ -8,13 +8,6 @@ Rule 2: deploy refuses what the table's shape does not allow, or the account lac
 changes anything. It
 writes the shape last: from then on every process refuses to start whose settings lack a new Region.
 Rule 3: Every step may be repeated: the same command completes a deployment that was cut off.
-Rule 4: Regions come one after the other, the next one when the service has read and folded the
-changes of the canary before. A Region that is new to the shape starts with the shape, so deploy
-calls its canary after that.
-Rule 5: remove keeps the table, and does not throw away changes or outcomes that still wait in a
-queue.
-Rule 6: preflight changes nothing. It checks what deploy would send, so it builds and renders that
-first.
 """
 
 import ipaddress
@@ -115,6 +108,8 @@ def preflight(
         aws.say(json.dumps(document(Flight(target, who["Arn"], {}), policy), indent=1))
         return
     aws.say(sizes(build("lambda")))
+    # Rule 6: preflight changes nothing. It checks what deploy would send, so it builds and renders
+    # that first.
     if not is_ready(Flight(target, who["Arn"], render(target)), change_sets=change_sets):
         raise typer.Exit(1)
 
@@ -155,6 +150,9 @@ def deploy(
     new = {region for region in target.regions if shape is not None and region not in shape.regions}
     for number, region in enumerate(target.regions, 1):
         serverless("deploy", stage, region, target.params_of(region, table.stream_arn(region)))
+        # Rule 4: regions come one after the other, the next one when the service has read and
+        # folded the changes of the canary before. A Region that is new to the shape starts with
+        # the shape, so deploy calls its canary after that.
         if check and region not in new:
             _check(target, region, (*target.regions[number:], "the table's shape"))
     table_shape.write_in(settings, tables)
@@ -181,6 +179,8 @@ def remove(
     stacks = {region: target.deployed(region) for region in target.regions}
     for region, stack in stacks.items():
         if not drop_changes:
+            # Rule 5: remove keeps the table, and does not throw away changes or outcomes that
+            # still wait in a queue.
             _refuse_waiting(region, stack.outputs)
     for region, stack in stacks.items():
         if stack.status:

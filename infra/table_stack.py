@@ -4,11 +4,6 @@ Rule 1: The deployer only adds Regions, one at a time, at the end, by an update 
 else. It never takes a Region out or deletes a table.
 Rule 2: The stack lives in the Region that was the first of REGIONS when it was made.
 Rule 3: Every refusal comes before the first write.
-Rule 4: A creation that fails leaves nothing: CloudFormation deletes the table with it
-(RetainExceptOnCreate), and only the update after the creation protects the table. So the same
-command mends it, and deletes a stack that was rolled back and has no table.
-Rule 5: The deployer waits for all that CloudFormation is doing, also for what an earlier command
-began.
 """
 
 from __future__ import annotations
@@ -105,6 +100,8 @@ class TableStack:
 
     def _settled(self) -> Stack:
         """The stack, once CloudFormation is not at work on it. Raises DeploymentRefused."""
+        # Rule 5: the deployer waits for all that CloudFormation is doing, also for what an earlier
+        # command began.
         stack = aws.ABSENT
         for _ in aws.polls(STACK_WAIT_S, STACK_POLL_S):
             stack = aws.stack(self.home, self.name)
@@ -121,6 +118,9 @@ class TableStack:
 
         Raises DeploymentRefused if there is a table, which may hold data.
         """
+        # Rule 4: a creation that fails leaves nothing: CloudFormation deletes the table with it
+        # (RetainExceptOnCreate), and only the update after the creation protects the table. So the
+        # same command mends it, and deletes a stack that was rolled back and has no table.
         for region in self.regions:
             if self._describe(region):
                 raise DeploymentRefused(

@@ -7,8 +7,6 @@ Rule 2: A write in one Region is a write in each, so writes have one capacity fo
 one in each replica.
 Rule 3: The table's time to live is on where there are periods, by the attribute that only their
 items have.
-Rule 4: Provisioned capacity begins with the most that autoscaling may give (SeedCapacity), because
-after a switch from on demand the scaling may start some minutes later.
 """
 
 import copy
@@ -24,6 +22,8 @@ from ledger.core.items import RETIRES
 
 SOURCE = Path(__file__).parent / "table.yml"
 REGION = re.compile(r"Region([1-9][0-9]*)")
+# Rule 4: provisioned capacity begins with the most that autoscaling may give (SeedCapacity),
+# because after a switch from on demand the scaling may start some minutes later.
 TARGET_PERCENT = 70
 """The use of a provisioned capacity that autoscaling keeps."""
 

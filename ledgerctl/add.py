@@ -6,9 +6,6 @@ that sends the same again, whatever happens.
 Rule 2: That command names the table and all that chooses the lane, so it is the same in any
 environment.
 Rule 3: Nobody may repeat a command without a key as it was typed.
-Rule 4: A hold ends once, so you may run each end again after any failure; it says how the hold
-ended.
-Rule 5: A hold whose time is over stays there until a call is short of its amount, and ends it.
 """
 
 import re
@@ -231,6 +228,8 @@ def holds(call: Call, counter: Counter) -> None:
         call.document(_fields(held) | {"over": held.until <= now})
     rows = [(held.id, show.moment(held.until), f"{held.amount:+,}") for held in found]
     call.table_of(("id", "until", "amount"), rows, left=2)
+    # Rule 5: a hold whose time is over stays there until a call is short of its amount, and ends
+    # it.
     over = sum(held.until <= now for held in found)
     time_over = f", of {over:,} the time is over" if over else ""
     call.say(f"{show.counted(len(found), 'open hold')} of {counter}{time_over}")
@@ -247,6 +246,8 @@ def capture(
     ] = None,
 ) -> None:
     """Count a hold, all of it or a part; the rest is free."""
+    # Rule 4: a hold ends once, so you may run each end again after any failure; it says how the
+    # hold ended.
     receipt = call.ledger.capture(Hold.parse(counter, id_), amount)
     change, outcome = receipt.delta.change, receipt.outcome
     call.document({"outcome": outcome, "counter": counter, "change": change, "id": id_})

@@ -7,7 +7,6 @@ enough to fold, the longest first; a short tail of a cold counter is no lag.
 Rule 3: What is not due does not wait for the compactor: a tail younger than `allowed_lateness_ms`,
 and folded deltas that have to stay for `keep_ms`, or for ever. `lag` shows how much there is of it
 all the same.
-Rule 4: `lag` looks at a lane in its home Region; `compact` works in that of --region.
 """
 
 from collections.abc import Mapping
@@ -133,6 +132,7 @@ def compact(call: Call, counters: Counters = None) -> None:
 
     The scan also puts the lanes that it finds in the directory, those of limited counters too.
     """
+    # Rule 4: `lag` looks at a lane in its home Region; `compact` works in that of --region.
     region = call.settings.region
     names, scanned = list(dict.fromkeys(counters or [])), Lanes([], [], [], {})
     if not names:

@@ -7,9 +7,6 @@ Rule 2: Changes come evenly to all counters, none late, and enough of them to fo
 a lane for each of its shards in each Region.
 Rule 3: A deleted delta costs the units of its put once more; a kept one costs its bytes, each month
 that it is there. Storage is that after a year.
-Rule 4: Every Region has these prices. AWS charges a write again in every further Region, and a read
-where it is made. A GB is 10^9 bytes. Free tiers, taxes and reserved capacity are left out.
-Rule 5: `cost` names a load that is beyond a lane or the table before its price.
 """
 
 import math
@@ -26,6 +23,8 @@ from ledgerctl.failures import Wrong
 
 PAGE = "https://aws.amazon.com/dynamodb/pricing/on-demand/"
 # of us-east-1: a million units; a GB-month with recovery
+# Rule 4: every Region has these prices. AWS charges a write again in every further Region, and a
+# read where it is made. A GB is 10^9 bytes. Free tiers, taxes and reserved capacity are left out.
 PRICES = {"write": 0.625, "read": 0.125, "storage": 0.45}
 
 # What else a thing takes, in dollars, by the prices of docs/bills.txt:
@@ -176,6 +175,7 @@ def cost(
     clean: Annotated[bool, typer.Option(help="Delete folded deltas, or keep them.")] = True,
 ) -> None:
     """Work out a month's bill, and name its largest line. AWS is not called."""
+    # Rule 5: `cost` names a load that is beyond a lane or the table before its price.
     work = Workload(
         amount(changes), amount(reads), amount(http), counters, shards, in_regions, pack, clean
     )

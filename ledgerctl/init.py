@@ -3,7 +3,6 @@ by the same steps.
 
 Rule 1: It only makes things and turns them on; it deletes nothing.
 Rule 2: It skips each step that is done already, so you run it again after it was cut off.
-Rule 3: It refuses a table of another shape, and does not touch it.
 Rule 4: It succeeds only where `doctor` would find nothing that fails, and with backups on.
 """
 
@@ -131,6 +130,7 @@ def do(call: Call, region: str, operation: str, **arguments: Any) -> None:
 def refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = False) -> None:
     """Raises Wrong where `doctor` fails; not for replicas and a stream that are missing, which a
     run on a `new` table makes. nothing: a sentence that says what was left."""
+    # Rule 3: it refuses a table of another shape, and does not touch it.
     settings = call.settings
     findings = shape.table_findings(region, {"Table": table}, new or len(settings.regions) == 1)
     replicas = shape.replica_findings(settings, table) if region == settings.region else []

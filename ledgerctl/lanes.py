@@ -7,8 +7,6 @@ Rule 2: `--scan` reads the whole table, so it sees lanes that no directory has, 
 Rule 3: A directory is not the table: every answer from it says what it may lack. Where none names a
 lane, because no compactor ran yet, a command scans a small table by itself; of a larger one the
 error begins with what to do.
-Rule 4: A command skips an item that names no lane, and names it. It skips periods that nobody looks
-at any more.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -165,6 +163,8 @@ def _scan_of_young(call: Call, prefix: str, no_lane: str) -> Found:
 
 
 def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
+    # Rule 4: a command skips an item that names no lane, and names it. It skips periods that
+    # nobody looks at any more.
     lanes: list[Lane] = []
     damaged: list[Key] = []
     empty: list[str] = []

@@ -8,7 +8,6 @@ the directory that are not there, because the stream of the new table has no rec
 Rule 3: It always begins at the beginning: you run it again as a whole after it was cut off. A run
 that has ended notes that in the new table, which may be in use by then; a further run changes
 nothing.
-Rule 4: It ends with the steps of the switch, and switches nothing itself.
 """
 
 from collections.abc import Iterable
@@ -98,6 +97,7 @@ def restore(
     call.document(
         {"from": source, "to": to, "regions": list(call.settings.regions), "steps": steps.done}
     )
+    # Rule 4: it ends with the steps of the switch, and switches nothing itself.
     call.say(SWITCH.format(old=old, new=to, moment=at or backup or "the restore"))
 
 

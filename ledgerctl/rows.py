@@ -4,11 +4,8 @@ templates over the names of columns or fields; and the file of refused rows.
 Rule 1: Memory does not grow with the file.
 Rule 2: A row that nobody can read is a row all the same, with its line and the reason, and the next
 one follows.
-Rule 3: The file of bad rows keeps bytes that are no UTF-8, and every line that makes no row.
 Rule 4: Nothing guesses or rounds: a row that is no change has the reason. A row of JSONL is a
 message unless there are templates, and is read as every reader of messages reads it.
-Rule 5: A template that can fit no row is the caller's mistake, and stops the import before the
-first row.
 """
 
 import csv
@@ -128,6 +125,8 @@ class BadRows:
         self._file: TextIO | None = None
 
     def add(self, row: Row, why: str) -> None:
+        # Rule 3: the file of bad rows keeps bytes that are no UTF-8, and every line that makes no
+        # row.
         self.count += 1
         if self._file is None:
             self._file = self.path.open("w", encoding="utf-8", errors="surrogateescape", newline="")
@@ -170,6 +169,8 @@ def check_template(option: str, template: str, names: Sequence[str] | None, form
     """Raises BadTemplate for what is no template, or names a column that `names` lacks or has
     twice.
     """
+    # Rule 5: a template that can fit no row is the caller's mistake, and stops the import before
+    # the first row.
     for _, name in _parts(option, template):
         if name is not None and names is not None and names.count(name) != 1:
             has = "there are several columns" if name in names else "there is no column"

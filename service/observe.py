@@ -2,8 +2,6 @@
 
 Rule 1: A log line is one event in the words of docs/glossary.md, with the lane in a field and
 amounts at debug only.
-Rule 2: A counter's name is never a dimension, because each value of a dimension is a metric of its
-own.
 Rule 3: A function writes its metrics also when it fails, and the exception, because Lambda writes
 that as plain text.
 Rule 4: Every outcome of a change, whichever way it came, has one metric and at most one line above
@@ -73,6 +71,8 @@ class Watch:
         metrics = Metrics(
             namespace=environ.get("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE), service=service
         )
+        # Rule 2: a counter's name is never a dimension, because each value of a dimension is a
+        # metric of its own.
         metrics.set_default_dimensions(stage=stage)
         return cls(Logger(service=service, stage=stage), metrics)
 

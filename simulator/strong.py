@@ -5,8 +5,6 @@ Rule 2: A write's condition is compared with the newest item. For a few steps th
 flight: a write from another Region to the same item fails meanwhile, and writes nothing.
 Rule 3: A Region that reaches neither another one nor the witness (a third place beside two) answers
 only eventual reads.
-Rule 4: It has no transactions. AWS does not say how the table answers one: here with a
-TableMismatch.
 Source:
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html
 """
@@ -83,6 +81,8 @@ class StrongReplica(Replica):
         self.in_flight[key] = world.step + world.choices.pick(IN_FLIGHT_STEPS)
 
     def _transact(self, transaction: Transact) -> Any:
+        # Rule 4: this mode has no transactions. AWS does not say how the table answers one: here
+        # with a TableMismatch.
         raise TableMismatch(
             "A table with multi-Region strong consistency has no transactions. Nothing was written."
         )

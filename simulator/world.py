@@ -3,13 +3,6 @@
 Rule 1: Its choices determine all that it does.
 Rule 2: It has no I/O, no sleep, no thread.
 Rule 3: It knows requests, and no counters. Each Region has a replica.
-Rule 4: A write is strongly visible at home at once and reaches other Regions item by item, as late
-and in any order as the choices say; for each item the last writer wins. A transaction is decided at
-once and becomes visible item by item, also to strong reads.
-Rule 5: Until it has landed its items answer other writes with TransactionConflict. An eventually
-consistent read may see any recent state of each item.
-Rule 6: It deletes an item some time after its `retires`, in any Region, in any order; that is
-replicated as a write.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
 (isolation levels) and
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html
@@ -159,6 +152,9 @@ class World:
         return self.replicas[region].answer(request)
 
     def _write(self, region: str, key: Key, item: Item | None) -> None:
+        # Rule 4: a write is strongly visible at home at once and reaches other Regions item by
+        # item, as late and in any order as the choices say; for each item the last writer wins. A
+        # transaction is decided at once and becomes visible item by item, also to strong reads.
         cell = self.replicas[region].cell(key)
         self._writes += 1
         clock = self.now_ms + self._skew[region]
@@ -204,6 +200,8 @@ class World:
 
     def expired(self) -> list[tuple[str, Key]]:
         """The (Region, item) pairs that the table could delete now."""
+        # Rule 6: it deletes an item some time after its `retires`, in any Region, in any order;
+        # that is replicated as a write.
         there = (
             (region, key, self.replicas[region].item(key)) for region, key in sorted(self.retiring)
         )
@@ -295,6 +293,8 @@ class World:
                         del cells[sk]
 
     def _land_all(self, region: str | None) -> None:
+        # Rule 5: until a transaction has landed, its items answer other writes with
+        # TransactionConflict. An eventually consistent read may see any recent state of each item.
         for landing in [landing for landing in self.landings if region in (None, landing.region)]:
             while landing.left:
                 self.land(landing, 0)

@@ -10,8 +10,6 @@ write with a name in its path names it again in its body: no gateway decodes tho
 decides, and routes.py refuses a path that arrives with another one.
 Rule 3: The last part of a path decides the route. This module makes each name one safe part,
 because Powertools' router matches whole parts.
-Rule 4: This module reads the query as the caller sent it: API Gateway would join a repeated
-parameter by a comma, which may be a part of a name.
 Source of what API Gateway does: requests to it, recorded in https://github.com/hotsock/voker
 (ingress-paths.json).
 """
@@ -108,6 +106,8 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def _query(query: str) -> dict[str, str]:
+    # Rule 4: this module reads the query as the caller sent it: API Gateway would join a repeated
+    # parameter by a comma, which may be a part of a name.
     pairs = parse_qsl(query, keep_blank_values=True)
     twice = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
     if twice:

@@ -6,9 +6,6 @@ Rule 2: A key counts to the letter, as in a message or in the library, so that t
 the same by every way.
 Rule 3: A ULID and a UUIDv7 carry their instant, in their canonical spelling alone, because one in
 another spelling would be another change beside it.
-Rule 4: Any other key needs `at`.
-Rule 5: The API refuses two instants that differ, because a retry with only one of them would count
-again.
 Sources: https://github.com/ulid/spec, RFC 9562 (UUIDv7), draft-ietf-httpapi-idempotency-key-header
 (the quotes).
 """
@@ -65,11 +62,14 @@ def time_of_key(key: str, at: datetime | None) -> datetime:
     """The instant that a key with its `at` stands for. Raises Problem."""
     canonical, own_ms = _with_time(key)
     if key == canonical:
+        # Rule 5: the API refuses two instants that differ, because a retry with only one of them
+        # would count again.
         if at is not None and to_ms(at) != own_ms:
             raise Problem("invalid-time", _TWO_TIMES)
         return to_datetime(own_ms)
     if at is not None:
         return at
+    # Rule 4: any other key needs `at`.
     if canonical is None:
         raise Problem("invalid-time", _NO_TIME)
     raise Problem("invalid-key", _NOT_CANONICAL, members={"canonical": canonical})

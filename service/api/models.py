@@ -5,8 +5,6 @@ Rule 1: The models check requests, and docs/openapi.json describes requests by t
 Rule 2: The models convert nothing in a body (a number is no text, 1.0 is no whole number) and
 refuse an unknown field, because a misspelled one would be lost.
 Rule 3: A limit is the library's own, taken from it.
-Rule 4: The length of a hold is a number of seconds: a duration of ISO 8601 may be in months, which
-have no length.
 """
 
 from collections.abc import Callable
@@ -38,6 +36,8 @@ from service.api import cursor as cursors
 from service.api.keys import HEADER, TIMED, key_of_header
 
 BULK_MAX, PERIODS_MAX = 100, 100
+# Rule 4: the length of a hold is a number of seconds: a duration of ISO 8601 may be in months,
+# which have no length.
 HOLD_S_MAX = HOLD_MS_MAX // 1_000
 EXAMPLE_COUNTER, EXAMPLE_KEY, EXAMPLE_ZONE = (
     "stock:85123A",

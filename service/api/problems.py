@@ -3,13 +3,10 @@ this order.
 
 Rule 1: Every answer that is not a success is one of these.
 Rule 2: A problem's type is a name in docs/http-api.md, and always has the same status.
-Rule 3: A write's problem says whether anything was written; a read's does not.
 Rule 4: No text of a problem holds an amount, an exception of other code, or a key, but the
 canonical spelling of a key in another spelling. A hold that ended has only its state there: what of
 it counts is an amount. The members of `over-budget` say what is left, and those of a settlement
 what counts, because the caller goes on by that.
-Rule 5: Of a library's error the first class that fits decides, and what fits none is for the
-operator.
 """
 
 import json
@@ -96,6 +93,7 @@ class Problem(Exception):
         self._says_what_counts, self._resets_at = says_what_counts, resets_at
 
     def body(self, of_read: bool = False) -> dict[str, Any]:
+        # Rule 3: a write's problem says whether anything was written; a read's does not.
         detail = self.detail if of_read or self._says_what_counts else self.detail + NOT_WRITTEN
         return {
             "type": TYPE + self.name,
@@ -238,6 +236,8 @@ _SAY_WHAT_COUNTS = (
 
 def problem_of(error: LedgerError) -> Problem:
     """The problem of an error of the library. Only after an unknown outcome may something count."""
+    # Rule 5: of a library's error the first class that fits decides, and what fits none is for the
+    # operator.
     members: dict[str, Any] = {}
     if error.delta is not None:
         members = {"region": error.delta.lane.region, "token": error.delta.token}

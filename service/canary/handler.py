@@ -7,8 +7,6 @@ ring, work queue or compactor.
 Rule 2: It reads strongly before and after its put, its own Region's part of the value alone,
 because the canaries of other Regions add meanwhile. Between the two that part must rise by what it
 added. So a Region has one canary at a time.
-Rule 3: Its tokens are fresh and of the counter's first shard, whatever shards the counter has: one
-lane is enough.
 Rule 4: It raises what the table refuses, so the function's errors show it.
 """
 
@@ -50,6 +48,8 @@ class Canary:
             raise InvalidSettings(f"{why}. Choose other prefixes.")
         self._settings, self._table, self._watch = settings, table, watch
         self._clock, self._entropy = clock, entropy
+        # Rule 3: the tokens are fresh and of the counter's first shard, whatever shards the
+        # counter has: one lane is enough.
         self._lane = settings.lanes_of(COUNTER, settings.region)[0]
         self._reader = Reader(settings, table=table, clock=clock)
 

@@ -5,15 +5,7 @@ rest, which goes on behind what it did.
 Rule 2: No failure of the table fails a message: the worker sends its job again, later and later. A
 job that meets damage waits for a person in the DLQ. Only a job that could not be sent leaves its
 message on the queue.
-Rule 3: The worker does not send two again: a verify that did not fit its time, because it would not
-fit the next time either, and a look at a lane that gave up until the wait was the longest, because
-the next ring or sweep replaces it.
-Rule 4: A verify may take all the time there is, so the worker puts it off beside other jobs of its
-lane.
 Rule 5: The worker serves the jobs of a lane one after the other, and lanes side by side.
-Rule 6: The worker puts a message that requests no job in a lane of this Region on the DLQ; it stops
-no other. A defect fails the messages of its job alone.
-Rule 7: The first verify and the first evaluation import their code: most processes have none.
 """
 
 from __future__ import annotations
@@ -49,6 +41,8 @@ TRY_AGAIN_S = 30
 
 
 def recount(job: Verify, done: Done, settings: Settings, commits_max: int) -> Steps:
+    # Rule 7: the first verify and the first evaluation import their code: most processes have
+    # none.
     from compactor.verify import verify
 
     try:
@@ -93,6 +87,8 @@ def serve(
     if refusal is not None:
         _fail(done, refusal)
     elif isinstance(job, Verify) and not alone:
+        # Rule 4: a verify may take all the time there is, so the worker puts it off beside other
+        # jobs of its lane.
         done.outcome = Outcome.PUT_OFF
         done.send(job, VERIFY_S)
     elif settings.periods and not plan_of(settings, job.lane.counter).is_kept(
@@ -124,6 +120,9 @@ def _fail(done: Done, failure: LedgerError) -> None:
     gave_up = isinstance(failure, GaveUp)
     done.outcome, done.error = Outcome.GAVE_UP if gave_up else Outcome.FAILED, failure
     pause_s = wait_s(done.job.tries)
+    # Rule 3: the worker does not send two again: a verify that did not fit its time, because it
+    # would not fit the next time either, and a look at a lane that gave up until the wait was the
+    # longest, because the next ring or sweep replaces it.
     if not (gave_up and isinstance(done.job, Look) and pause_s == DELAY_S_MAX):
         _again(done, pause_s)
 
@@ -181,6 +180,8 @@ class Worker:
             try:
                 jobs.append((record["messageId"], job_of(record["body"], self._settings)))
             except InvalidWork as error:
+                # Rule 6: the worker puts a message that requests no job in a lane of this Region
+                # on the DLQ; it stops no other. A defect fails the messages of its job alone.
                 if not self._set_aside(record["body"], error):
                     lost.add(record["messageId"])
         lanes, refusal = by_lane(jobs), None

@@ -7,8 +7,6 @@ once, ASK_AGAIN_MS later, what it found above the watermark.
 Rule 3: The visits of a busy lane follow each other: each sends the next look, with the version that
 it left. At another version somebody else has visited since, and sent. This keeps tails short and
 nothing else: what rang has its message.
-Rule 4: Nobody names what comes in time below a watermark that is ahead, so every look at such a
-lane visits it whole.
 """
 
 from __future__ import annotations
@@ -58,6 +56,8 @@ def look(job: Look, done: Done, settings: Settings, commits_max: int) -> Steps:
     ):
         done.outcome = Outcome.ENDED
     elif due_for_ms < 0 and not found.below:
+        # Rule 4: nobody names what comes in time below a watermark that is ahead, so every look
+        # at such a lane visits it whole.
         done.outcome = Outcome.LOOKED
     else:
         yield from _visit(job, done, settings, commits_max, found, now_ms - AHEAD_BACK_MS)

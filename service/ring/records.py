@@ -6,15 +6,6 @@ Rule 2: An item came late if AWS made its record more than half the allowed late
 item's lowest token. The other half is for clocks, and for a time that AWS rounds down to the second
 and calls approximate. An item without that time, or with content that nobody can read, came late.
 Rule 3: An item that came by replication is as good as one put here.
-Rule 4: A ring waits longer by as much as its item's highest token is ahead of the record.
-Rule 5: An item with n changes rings with the probability n / fold_min, so a lane rings about once
-while its tail grows by as much as is worth a fold, and nobody counts. A hash of the item's key
-decides, so the same record rings whenever somebody reads it. The token's own bits cannot decide,
-because they are the shard.
-Rule 6: Every item that a read of a value reads, of whatever Region, requests an evaluation where
-this Region publishes the counter's crossings: deltas and packs, checkpoints (a settled stray, a
-rebuild) and gates. So does the item of a crossing, because the value may have changed between its
-read and its write.
 """
 
 from __future__ import annotations
@@ -101,6 +92,8 @@ def _note(seen: Arrived, key: Key, change: Mapping[str, Any], settings: Settings
     if made_ms is None or held is None or made_ms - held.lowest_ms > in_time_ms:
         seen.late.append(key.sk)
     if rings(key, settings.fold_min if held is None else held.changes, settings.fold_min):
+        # Rule 4: a ring waits longer by as much as its item's highest token is ahead of the
+        # record.
         ahead_s = 0 if made_ms is None or held is None else -(-(held.highest_ms - made_ms) // 1_000)
         if ahead_s > MARGIN_S:
             seen.ahead_s = max(seen.ahead_s, ahead_s)
@@ -109,6 +102,10 @@ def _note(seen: Arrived, key: Key, change: Mapping[str, Any], settings: Settings
 
 
 def rings(key: Key, changes: int, fold_min: int) -> bool:
+    # Rule 5: an item with n changes rings with the probability n / fold_min, so a lane rings about
+    # once while its tail grows by as much as is worth a fold, and nobody counts. A hash of the
+    # item's key decides, so the same record rings whenever somebody reads it. The token's own bits
+    # cannot decide, because they are the shard.
     digest = hashlib.sha256(f"{key.pk}\0{key.sk}".encode()).digest()
     return int.from_bytes(digest[:8], "big") * fold_min < 2**64 * changes
 
@@ -139,6 +136,10 @@ def _counter_of(key: Key, settings: Settings) -> str | None:
     found = items.lane_of(key.pk)
     if found is not None and (found[0] == "delta" or key == items.checkpoint_key(found[1])):
         lane = found[1]
+    # Rule 6: every item that a read of a value reads, of whatever Region, requests an evaluation
+    # where this Region publishes the counter's crossings: deltas and packs, checkpoints (a settled
+    # stray, a rebuild) and gates. So does the item of a crossing, because the value may have
+    # changed between its read and its write.
     counter = lane.counter if lane is not None else crossings.counter_of(key.pk, settings.region)
     return counter if counter is not None and settings.told_here(counter) else None
 

@@ -3,12 +3,6 @@ of the stream.
 
 Rule 1: `ring` puts a lane in the directory before the batch is answered. It does not read lanes
 again that this process knows to be there.
-Rule 2: A look waits until every item that it stands for is old enough to be folded, also one whose
-token is ahead of its time. An evaluation needs nothing old, so it waits only until what it stands
-for has come.
-Rule 3: `ring` skips a job only while a message of the same job, which this process put on the queue
-and SQS confirmed, is still on its way for long enough: by both clocks, because a frozen process may
-find one of them stopped.
 Rule 4: `ring` names what came late at once, and never skips it.
 Rule 5: `ring` reports a failure by its lane. An event source that sends the records again loses
 nothing, and all of this may be repeated.
@@ -85,6 +79,9 @@ class Rung:
 
 def delay_s(settings: Settings, every_s: int, ahead_s: int = 0) -> int:
     """How long a look waits: until all that it stands for is old enough."""
+    # Rule 2: a look waits until every item that it stands for is old enough to be folded, also one
+    # whose token is ahead of its time. An evaluation needs nothing old, so it waits only until
+    # what it stands for has come.
     return min(
         DELAY_S_MAX, every_s + ahead_s + MARGIN_S + -(-settings.allowed_lateness_ms // 1_000)
     )
@@ -99,6 +96,9 @@ def ring(
     messages: list[Message] = []
 
     def want(job: Job, job_every_s: int, pause_s: int) -> None:
+        # Rule 3: `ring` skips a job only while a message of the same job, which this process put
+        # on the queue and SQS confirmed, is still on its way for long enough: by both clocks,
+        # because a frozen process may find one of them stopped.
         sent = memory.sent.get(job)
         if sent is not None and in_time(
             sent.at, now, (job_every_s - max(0, pause_s - sent.delay_s)) * 1_000

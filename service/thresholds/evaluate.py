@@ -8,11 +8,6 @@ Rule 2: `evaluate` reads the value after the crossings, strongly, in the one Reg
 them. What a strong read of a Region has seen of a lane, each later one sees too (but for a stray,
 which leaves the value until it is settled). So who keeps a crossing has read later than who kept
 the one before it, and an older view never follows a newer one.
-Rule 3: `evaluate` keeps a crossing IF the last one is as it saw it, publishes it, then notes it as
-published. Between any two of these steps it may crash, be repeated, or arrive long after: the item
-decides.
-Rule 4: The limit of a threshold is the one that is set when the value is read. Whoever sets it anew
-writes a gate, which requests an evaluation.
 Rule 5: A value may change between its read and the write of the crossing. So the item of a crossing
 requests an evaluation, too (service/ring).
 """
@@ -60,6 +55,8 @@ def evaluate(counter: str, settings: Settings, done: Evaluated) -> Generator[Any
             if crossing is not None and not crossing.is_told:
                 yield from _publish(crossing, settings.table, done)
         seen = yield from measure(counter, thresholds, settings)
+        # Rule 4: the limit of a threshold is the one that is set when the value is read. Whoever
+        # sets it anew writes a gate, which requests an evaluation.
         overtaken = False
         for threshold, before in zip(seen.thresholds, kept, strict=True):
             if threshold is None or threshold.side_of(seen.value) == (
@@ -69,6 +66,9 @@ def evaluate(counter: str, settings: Settings, done: Evaluated) -> Generator[Any
             crossing = Crossing.after(
                 before, region, counter, threshold, seen.value, to_ms(seen.as_of)
             )
+            # Rule 3: `evaluate` keeps a crossing IF the last one is as it saw it, publishes it,
+            # then notes it as published. Between any two of these steps it may crash, be repeated,
+            # or arrive long after: the item decides.
             if (yield crossings.cross(before, crossing, settings.retires_s(counter))) is None:
                 yield from _publish(crossing, settings.table, done)
             else:
