@@ -223,7 +223,7 @@ def _folded(lane: Lane, checkpoint: Checkpoint, found: Bars, consistent: bool) -
             listed = yield from _listed(
                 lane, checkpoint.version, spans[0][0], spans[-1][1], found, consistent
             )
-            # Rule 4: fewer than the bucket counts: a replica lacks a segment, and all is read again.
+            # Rule 4: fewer than the bucket counts: a replica lacks a segment, so all is read anew.
             # A bar would be short, and nothing would show it.
             if listed != sum(number for _, _, number, _ in spans):
                 return False
