@@ -6,7 +6,7 @@
 | rules | what the calls of one ledger share |
 | preparing | the delta of each change, made and checked before anything is sent |
 | programs | the program of each call, and the checks before its first request |
-| holds, named_holds, hold_all | amounts that are held, alone or in several counters |
+| holds, named_holds, hold_all, hold_order | amounts that are held, alone or in several counters |
 | transfer, saga_steps | calls of several steps, each under a key of its own |
 | gather | puts that share a request |
 | queue, message | changes that wait in a queue, as JSON |
