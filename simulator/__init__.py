@@ -2,8 +2,22 @@
 on it. Contents:
 
 Simulation  the test double: a table for tests of your own
-Faults      what goes wrong, and how often                     World    the table itself, request by
-            request
+Faults      what goes wrong, and how often
+World       the table itself, request by request
+Drawn       the choices of a history, from a seed
+Replayed    the same choices, from a list
+
+Theory of operation. A program of the shipped code yields a request; the world answers it, at one
+step. Between two steps the world does what it does by itself: an item arrives in another Region, an
+item of a transaction becomes visible, a late write applies, a Region is cut off. Whatever could go
+one way or another is a pick of the choices, and nothing else is random. So the same picks are the
+same history, and whoever finds a wrong one can replay and shorten it.
+
+    choices.py    the picks               world.py     the Regions' replicas, and what is on its way
+    faults.py     how often each fault    cells.py     an item's states in one Region
+    happening.py  a request, with faults  strong.py    multi-Region strong consistency
+    process.py    who sends requests      trace.py     a history as a person reads it
+    double.py     all this as a table for your own tests
 """
 
 from simulator.choices import Drawn, Replayed

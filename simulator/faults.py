@@ -28,8 +28,7 @@ class Faults:
 
     A Simulation, the double for tests of your own, plays all faults of requests and Regions:
     throttled, conflicting, dropped, lost, late, unreadable, cut, lag_steps, slow_replication and
-    slow_landing. It refuses the others, with
-    ValueError: they happen to the processes of a history.
+    slow_landing. It refuses the others, with ValueError: they happen to the processes of a history.
     """
 
     throttled: int = 0

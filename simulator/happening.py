@@ -1,9 +1,9 @@
 """The faults that happen to requests, and what the world does by itself, as the Faults of a history
 say.
 
-Rule 1: The world's choices pick whether something happens.
+Rule 1: The world's choices pick whether something happens. A fault that is off picks nothing, so a
+history without it is the same history.
 Rule 2: An error says that nothing was written only when nothing was.
-Rule 3: A fault that is off picks nothing, so a history without it is the same history.
 """
 
 from collections.abc import Callable
