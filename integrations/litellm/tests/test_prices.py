@@ -119,9 +119,8 @@ def test_whatever_a_request_sends_is_in_its_estimate() -> None:
         assert usual[1] - smaller[1] == 50_000 - 1_445
 
 
-def test_of_several_prices_the_dearest_that_may_apply_counts_and_a_calls_own_before_those_that_are_listed() -> (
-    None
-):
+def test_the_dearest_price_that_may_apply_counts() -> None:
+    """And a call's own price comes before those that are listed."""
     cached = [
         {
             "role": "user",

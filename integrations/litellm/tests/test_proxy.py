@@ -27,8 +27,10 @@ model_list:
   - {model_name: falls, litellm_params: {model: gpt-4o, mock_response: litellm.RateLimitError}}
   - {model_name: dear, litellm_params: {model: ours/dear}}
   - model_name: own-price
-    litellm_params: {model: ours/other, input_cost_per_token: 0.000003, output_cost_per_token: 0.000004}
-router_settings: {num_retries: 1, retry_after: 0, fallbacks: [{falls: [dear]}], disable_cooldowns: true}
+    litellm_params:
+      {model: ours/other, input_cost_per_token: 0.000003, output_cost_per_token: 0.000004}
+router_settings:
+  {num_retries: 1, retry_after: 0, fallbacks: [{falls: [dear]}], disable_cooldowns: true}
 general_settings: {master_key: sk-of-a-test, cancel_on_disconnect: true}
 """
 HEADERS = {"Authorization": "Bearer sk-of-a-test"}

@@ -249,9 +249,8 @@ def test_a_call_without_an_end_counts_its_estimate_in_the_end(
     assert stands_after(world, hooks(world), is_left) == (ESTIMATE, 0)
 
 
-def test_each_attempt_of_a_router_reserves_and_who_may_spend_no_more_keeps_no_other_from_a_deployment(
-    world: TwoRegions,
-) -> None:
+def test_each_attempt_of_a_router_reserves(world: TwoRegions) -> None:
+    """Who may spend no more keeps nobody else from a deployment."""
     provider = Provider(*[litellm.RateLimitError("slower", "ours", MODEL)] * 2)
 
     async def call() -> None:
