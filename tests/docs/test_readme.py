@@ -124,8 +124,12 @@ def test_how_it_hangs_together_names_what_its_files_have() -> None:
     """And is read in a few minutes."""
     page = DOCS / "how-it-hangs-together.md"
     text = page.read_text()
-    for path, name in re.findall(r"\]\(\.\./([\w/]+)\.py\): `(\w+)`", text):
+    file = r"\]\(\.\./([\w/]+)\.py\)"
+    found = re.findall(rf"{file}: `(\w+)`", text)
+    found += [(path, name) for name, path in re.findall(rf"`(\w+)`\s+of\s+\[[^\]]+{file}", text)]
+    for path, name in found:
         assert hasattr(import_module(path.replace("/", ".")), name), (path, name)
+    assert len(found) > 9
     drawn = re.findall(r"\b(?:\w+/)+\w+\.py\b", page.with_suffix(".svg").read_text())
     assert [name for name in drawn if not (ROOT / name).exists()] == []
     assert len(drawn) > 9
