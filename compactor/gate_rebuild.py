@@ -138,9 +138,8 @@ def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
     that are below 0. Until a rebuild after them, a lane that is not below 0 may take what came back
     to it.
     Raises GaveUp (somebody wrote a gate: stop that, then rebuild again before anybody writes),
-    LaneDamaged (a token is
-    listed with two outcomes: nothing was written), DamagedItem (of an item that is no gate: nothing
-    was written), LimitMismatch and the TableErrors.
+    LaneDamaged (a token is listed with two outcomes: nothing was written), DamagedItem (of an item
+    that is no gate: nothing was written), LimitMismatch and the TableErrors.
     """
     found: list[Books] = []
     for lane in gates.lanes:

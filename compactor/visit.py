@@ -30,9 +30,8 @@ def visit(
     """Clean, fold and settle one lane. Raises what fold and settle raise, and DamagedItem; the
     tally has what it did.
 
-    since: a token; a whole visit looks for no strays in items below it.
-    `commits_max` bounds the commits of fold and those of settle, each on its own, so that neither
-    starves the other.
+    since: a token; a whole visit looks for no strays in items below it. commits_max: bounds the
+    commits of fold and those of settle, each on its own, so that neither starves the other.
     """
     lane = settings.known(lane)
     # the table deletes the items of a period that is over in any order, which is no damage

@@ -5,8 +5,8 @@ Rule 1: package does not call AWS. deploy renders every template first, so a tem
 refuses leaves nothing half deployed; then it makes the table, because a service stack needs its
 replica's stream.
 Rule 2: deploy refuses what the table's shape does not allow, or the account lacks, before it
-changes anything. It
-writes the shape last: from then on every process refuses to start whose settings lack a new Region.
+changes anything. It writes the shape last: from then on every process refuses to start whose
+settings lack a new Region.
 Rule 3: Every step may be repeated: the same command completes a deployment that was cut off.
 """
 

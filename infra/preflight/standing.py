@@ -3,8 +3,8 @@ template that is refused.
 
 Rule 1: The checks are those of `make deploy` before its first write, by the same functions.
 Rule 2: CloudFormation takes 51,200 bytes of a template that is in no bucket, and the service's has
-more. So the check
-sends two bodies: all but alarms and dashboard, and these with bare names of the rest.
+more. So the check sends two bodies: all but alarms and dashboard, and these with bare names of the
+rest.
 Rule 3: The check makes a change set only on demand, describes and deletes it, and never executes
 it. That of a new stack leaves an empty stack, which the check deletes, too.
 """
