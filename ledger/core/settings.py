@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from ledger.core import tokens, variables
-from ledger.core.checks import check_counter, check_flag, is_url, wrong_prefix
+from ledger.core.checks import check_counter, check_flag, check_region, is_url, wrong_prefix
 from ledger.core.entries import ENTRIES_MAX
 from ledger.core.errors import InvalidInput, InvalidSettings, shown
 from ledger.core.keep import Keep, term_of
@@ -258,7 +258,7 @@ class Settings:
 
     def lanes_of(self, counter: str, region: str | None = None) -> tuple[Lane, ...]:
         """Every lane of a counter, or those of one Region. Raises InvalidInput."""
-        return self.plan(counter).lanes(region)
+        return self.plan(counter).lanes(None if region is None else check_region(region))
 
     def known(self, lane: Lane) -> Lane:
         """The lane with the time when it retires, and with the number of its counter's shards, so
