@@ -12,6 +12,7 @@ https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Operations_Am
 
 import uuid
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ledger.core import errors, items
@@ -132,6 +133,10 @@ def key_of(item: Any) -> Key:
 
 
 def _write(write: Write, table: str) -> dict[str, Any]:
+    if isinstance(write, Put) and isinstance(write.condition, Absent):
+        text, names_of = _absent(write.condition)
+        asked = {"ConditionExpression": text, "ExpressionAttributeNames": dict(names_of), **_SHOW}
+        return {"TableName": table, "Item": write.item, **asked}
     names = Names()
     what: dict[str, Any] = (
         {"Item": write.item} if isinstance(write, Put) else {"Key": keyed(write.key)}
@@ -141,6 +146,14 @@ def _write(write: Write, table: str) -> dict[str, Any]:
     if write.condition is not None:
         what |= {"ConditionExpression": write.condition.expression(names), **_SHOW}
     return {"TableName": table, **what, **names.arguments()}
+
+
+@lru_cache
+def _absent(condition: Absent) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The expression of nearly every put, and its names: each change has the same."""
+    names = Names()
+    text = condition.expression(names)
+    return text, tuple(names.arguments()["ExpressionAttributeNames"].items())
 
 
 def _query(query: Query) -> dict[str, Any]:
