@@ -48,9 +48,9 @@ def fold(
         if commits == commits_max or not 0 <= cutoff_ms <= tokens.TIME_MS_MAX:
             tally.unfolded = commits == commits_max
             break
-        # Rule 4: a visit reads the tail once, up to its first cutoff, and goes on with these entries
-        # while the watermark is the one that it left itself. By rule 1 an entry that came since
-        # below that cutoff is a stray.
+        # Rule 4: a visit reads the tail once, up to its first cutoff, and goes on with these
+        # entries while the watermark is the one that it left itself. By rule 1 an entry that came
+        # since below that cutoff is a stray.
         if tail is None or watermark != left:
             tail, queried = Tail(lane, watermark, tokens.last_of(cutoff_ms), consistent=True), now
         found = yield from tail.take(settings.fold_max)

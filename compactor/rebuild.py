@@ -56,12 +56,9 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
         ):
             yield from _delete(lane, item, noted)  # they are the tail again
             return None
-        why = (
-            f"{lane}: it has a checkpoint, and no segment to rebuild that from. Nothing was "
-            "written."
-        )
-        raise LaneDamaged(f"{why} Restore its segments from a backup.")
-    # above every version that anybody saw, with an empty segment of its own: `last` names a real one
+        raise _no_segment(lane)
+    # Above every version that anybody saw, with an empty segment of its own: `last` names a real
+    # one.
     listed = (sums.version, *(orphan.version for orphan in undone))
     version = max(*listed, seen or 0, items.version_of(noted) or 0) + 1
     now: Instant = yield Now()
@@ -80,6 +77,11 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
     yield from _delete(lane, noted, *orphans)
     yield from write(checkpoint, Segment.of(lane, sums.watermark, version, ()), unchanged)
     return checkpoint
+
+
+def _no_segment(lane: Lane) -> LaneDamaged:
+    why = f"{lane}: it has a checkpoint, and no segment to rebuild that from. Nothing was written."
+    return LaneDamaged(f"{why} Restore its segments from a backup.")
 
 
 def _delete(lane: Lane, *given: Item | None) -> Program[None]:

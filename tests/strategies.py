@@ -28,7 +28,6 @@ def effort(share: float) -> settings:
 
 
 # -- what is right
-# --------------------------------------------------------------------------------------------------
 
 counters = st.text(
     st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=256
@@ -92,7 +91,6 @@ def segments(draw: st.DrawFn) -> Segment:
 
 
 # -- what anybody may pass
-# ---------------------------------------------------------------------------------------------
 
 
 class Hostile:

@@ -120,7 +120,6 @@ def test_ci_asks_for_each_program_that_not_every_machine_has() -> None:
 
 
 # -- what the pages and `make help` show
-# -------------------------------------------------------------------------------
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/testing.md", "tests/README.md")
 COMMAND = re.compile(r"make [a-z]|\.ci/run|python -m ")

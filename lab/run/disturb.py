@@ -63,7 +63,6 @@ class Disturber:
             self._cut()
 
     # -- each returns how long until it is due again
-    # -------------------------------------------------------------------
 
     def _kill(self) -> Between:
         name = self._someone()

@@ -1,5 +1,5 @@
-"""Judges the recorded history of a run, counter by counter, by lab/histories/judges/checker.py's rules of
-a read: pure.
+"""Judges the recorded history of a run, counter by counter, by the rules of a read that stand in
+lab/histories/judges/checker.py: pure.
 
 Rule 1: It judges witnesses alone, because their sums name their deltas. A user's counters are
 compared with the truth.

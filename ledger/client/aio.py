@@ -218,7 +218,9 @@ class AsyncHolds(_Granted, Holds):
 
     _of = AsyncHold
 
-    async def capture(self, amount: int | None = None) -> tuple[Receipt, ...]:  # type: ignore[override]
+    async def capture(  # type: ignore[override]
+        self, amount: int | None = None
+    ) -> tuple[Receipt, ...]:
         """As `Holds.capture`."""
         outcomes: list[Receipt | LedgerError] = []
         for hold in cast(tuple[AsyncHold, ...], self):

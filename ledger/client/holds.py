@@ -1,4 +1,5 @@
-"""`Hold`: a part of a limit, set aside for a while; `Holds`: those of one call, in several counters.
+"""`Hold`: a part of a limit, set aside for a while; `Holds`: those of one call, in several
+counters.
 
 Rule 1: the table decides. A Hold is a value that knows its name, its amount and its end, and not
 whether it is still open.

@@ -64,8 +64,8 @@ def prepare_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
     if plan.limit is not None and not plan.limit.has(DOWN if delta.change < 0 else UP):
         only = "a ceiling" if delta.change < 0 else "a floor"
         raise InvalidChange(
-            f"A hold of {delta.change:+} sets nothing aside: {plan.counter} has only {only}. Nothing "
-            f"was written. To reserve {abs(delta.change)} pass {-delta.change}."
+            f"A hold of {delta.change:+} sets nothing aside: {plan.counter} has only {only}. "
+            f"Nothing was written. To reserve {abs(delta.change)} pass {-delta.change}."
         )
     return delta
 

@@ -43,10 +43,12 @@ def check_counter(counter: object) -> str:
     """
     if isinstance(counter, str) and _COUNTER.fullmatch(counter):
         return str.__str__(counter)  # the text of an Enum member, not its name
+    what = type(counter).__name__
+    if isinstance(counter, str):
+        what = f"{str.__len__(counter)} characters"
     raise InvalidCounter(
         "A counter's name is 1 to 256 printable ASCII characters without spaces, not "
-        f"{shown(counter, 80)} "
-        f"({f'{str.__len__(counter)} characters' if isinstance(counter, str) else type(counter).__name__})."
+        f"{shown(counter, 80)} ({what})."
     )
 
 

@@ -7,7 +7,7 @@ Rule 2: an attribute that an item lacks neither equals nor compares nor contains
 `Not` hold for it.
 Rule 3: nothing here names an attribute of ours; the file that knows an item's format does.
 Source:
-https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
+docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
 """
 
 import operator

@@ -45,7 +45,7 @@ a public call raises or answers carries as `cost` what the call cost, as a recei
 
 from __future__ import annotations
 
-import copyreg
+from copyreg import __newobj__  # type: ignore[attr-defined]
 from datetime import datetime
 from typing import Any
 
@@ -99,7 +99,7 @@ class LedgerError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle it as it is, whatever arguments its class takes."""
-        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+        return __newobj__, (type(self), *self.args), self.__dict__
 
 
 class Again(LedgerError):

@@ -54,9 +54,9 @@ EMPTY_BYTES, CELL_BYTES = 300, 40
 
 
 def fingerprint(token: str) -> bytes:
-    """Two bytes of the token's time, two of its random bits: two tokens may share one, a token never
-    has two. The time comes round after 2.3 hours, so a gate keeps a fingerprint only while its
-    token is above `low`, by an hour at most.
+    """Two bytes of the token's time, two of its random bits: two tokens may share one, a token
+    never has two. The time comes round after 2.3 hours, so a gate keeps a fingerprint only while
+    its token is above `low`, by an hour at most.
     """
     return _slice(tokens.time_ms(token)).to_bytes(2, "big") + tokens.to_bytes(token)[6:8]
 

@@ -23,8 +23,8 @@ Paged = TypeVar("Paged", Query, Scan)
 
 
 class Pages(Generic[Paged]):
-    """The one way to read what may not fit into one answer, so that no loop forgets to go on after a
-    page: `while pages.more: page = yield from pages.read()`.
+    """The one way to read what may not fit into one answer, so that no loop forgets to go on after
+    a page: `while pages.more: page = yield from pages.read()`.
 
     next: the request for the next page. more: whether there is one. After PAGES_MAX pages there is
     an error, because a loop that stops in silence returns a part.

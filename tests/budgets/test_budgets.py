@@ -586,7 +586,6 @@ def test_a_cost_that_does_not_fit_costs_what_the_recipe_says(
 
 
 # -- cancelled
-# --------------------------------------------------------------------------------------------------
 
 
 async def cancelled_while_it_waits(ledger: AwaitedLedger, call: Coroutine[Any, Any, Any]) -> None:

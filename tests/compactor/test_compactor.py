@@ -151,7 +151,6 @@ def test_a_table_that_does_not_answer_fails_the_call() -> None:
 
 
 # -- what is damaged
-# --------------------------------------------------------------------------------------------------
 
 
 def lanes() -> tuple[Region, Region]:

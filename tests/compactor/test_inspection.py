@@ -103,7 +103,6 @@ def test_every_lane_that_is_wanted_is_found_with_what_it_holds() -> None:
 
 
 # -- what there is to do
-# -----------------------------------------------------------------------------------------------
 
 
 def seen(home: Region, *, below: bool = False, fold_min: int = 1, **given: Any) -> Outlook:
@@ -163,7 +162,6 @@ def test_a_pack_over_the_watermark_is_a_stray_below_it() -> None:
 
 
 # -- lanes that no reader looks at
-# -------------------------------------------------------------------------------------
 
 
 def test_lanes_of_a_producer_with_other_shards_are_told() -> None:

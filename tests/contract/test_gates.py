@@ -125,7 +125,6 @@ def test_a_gate_as_it_was_read_is_replaced_once(kept: Table) -> None:
 
 
 # -- periods
-# --------------------------------------------------------------------------------------------------
 
 MONTHS = Keep(late=timedelta(days=15), keep=timedelta(days=400))
 

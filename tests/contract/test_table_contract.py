@@ -85,7 +85,6 @@ def walk(
 
 
 # -- sessions
-# --------------------------------------------------------------------------------------------------
 
 WHOLE: Item = {
     **item("a"),
@@ -220,7 +219,6 @@ def test_an_unknown_request_is_a_type_error(table: Table) -> None:
 
 
 # -- more than one request holds
-# -----------------------------------------------------------------------------------
 
 
 @pytest.mark.shows(5)
@@ -246,7 +244,6 @@ def test_more_than_one_request_holds_is_answered_in_order(
 
 
 # -- ranges and pages
-# ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("consistent", [True, False])
@@ -309,7 +306,6 @@ def test_a_large_range_comes_in_pages_and_a_scan_has_every_key(
 
 
 # -- sizes
-# --------------------------------------------------------------------------------------------------
 
 
 def test_the_largest_pack_is_put_and_read_back(table: Table) -> None:

@@ -74,7 +74,6 @@ async def test_an_awaited_table_fails_and_pauses_as_the_table() -> None:
 
 
 # -- holds
-# --------------------------------------------------------------------------------------------------
 
 
 def standing(table: MemoryTable) -> tuple[int, int]:
@@ -125,7 +124,6 @@ async def test_a_refused_or_pending_hold_is_not_awaited_again() -> None:
 
 
 # -- a cancelled call
-# --------------------------------------------------------------------------------------------------
 
 
 class Cancelling:
@@ -272,7 +270,6 @@ async def test_a_closed_client_cancels_no_other_task() -> None:
 
 
 # -- misuse
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_ledger_outside_its_block_or_loop_sends_nothing() -> None:

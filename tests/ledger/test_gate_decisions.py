@@ -117,7 +117,6 @@ def test_a_late_change_is_looked_up_once_and_moves_the_slack() -> None:
 
 
 # -- groups
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_group_that_fails_or_is_not_answered_goes_one_by_one() -> None:
@@ -191,7 +190,6 @@ def test_changes_of_a_full_instant_are_looked_up_once() -> None:
 
 
 # -- who makes a gate
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_first_gate_of_a_replica_sees_other_lanes_changes() -> None:
@@ -215,7 +213,6 @@ def test_a_first_gate_of_a_replica_sees_other_lanes_changes() -> None:
 
 
 # -- what a process remembers
-# ------------------------------------------------------------------------------------------
 
 
 def test_what_is_remembered_is_aged_by_both_clocks() -> None:
@@ -251,7 +248,6 @@ def test_sold_out_asks_no_lane_again_for_more_than_was_left() -> None:
 
 
 # -- another limit
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_limit_is_tightened_by_rights_of_other_lanes() -> None:

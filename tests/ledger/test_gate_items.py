@@ -427,7 +427,6 @@ def test_a_full_gate_is_filed_by_one_who_is_drawn() -> None:
 
 
 # -- a gate that is full
-# -----------------------------------------------------------------------------------------------
 
 
 def fill(world: Gated, lane: Lane = HERE) -> None:
@@ -454,7 +453,6 @@ def test_a_gate_filed_by_another_meanwhile_is_written_again(
 
 
 # -- looked up
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_look_up_reads_until_a_segment_settles_it() -> None:

@@ -67,7 +67,6 @@ def world() -> Gated:
 
 
 # -- an audit
-# --------------------------------------------------------------------------------------------------
 
 
 def test_an_audit_finds_what_a_gate_cannot_have_come_to(world: Gated) -> None:
@@ -162,7 +161,6 @@ def test_what_happens_while_an_audit_goes_on_is_not_wrong(world: Gated) -> None:
 
 
 # -- a rebuild
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_gate_older_than_its_files_counts_each_token_once(

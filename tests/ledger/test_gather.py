@@ -314,7 +314,6 @@ def test_a_closed_ledger_takes_nothing_more() -> None:
 
 
 # -- many threads, with and without
-# ------------------------------------------------------------------------------------
 
 THREADS, EACH = 8, 60
 SEATS = THREADS * EACH // 2

@@ -152,7 +152,6 @@ def test_another_length_is_the_same_call(filed: bool, world: World) -> None:
 
 
 # -- one answer, for ever
-# ----------------------------------------------------------------------------------------------
 
 
 def test_a_refusal_stays_one_when_the_time_of_the_call_is_over(world: World) -> None:
@@ -436,7 +435,6 @@ def test_a_period_that_is_over_holds_nothing(
 
 
 # -- how they end
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_block_releases_what_was_not_captured() -> None:
@@ -508,4 +506,3 @@ async def test_awaited_holds_are_granted_once_and_end_as_others_do() -> None:
 
 
 # -- false refusals
-# --------------------------------------------------------------------------------------------------

@@ -167,7 +167,6 @@ def test_a_limit_that_may_have_been_set_is_not_denied(sale: Pair) -> None:
 
 
 # -- what a refusal carries
-# --------------------------------------------------------------------------------------------
 
 
 def test_a_refusal_says_the_limit_and_what_was_left(sale: Pair) -> None:
@@ -292,7 +291,6 @@ def test_a_hold_that_is_over_is_left_for_who_is_refused(sale: Pair) -> None:
 
 
 # -- holds
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_hold_sets_aside_and_what_is_not_captured_goes_back(sale: Pair) -> None:
@@ -503,7 +501,6 @@ def test_a_holds_key_is_no_changes_key(
 
 
 # -- another limit, reads and repairs
-# ----------------------------------------------------------------------------------
 
 
 def test_a_limit_is_set_for_one_counter_and_the_other_side_stays(sale: Pair) -> None:
@@ -658,7 +655,6 @@ def test_changes_past_the_gate_are_in_no_value(
 
 
 # -- a limit that the table's shape lacks, or has
-# ---------------------------------------------------------------------
 
 OTHERS = {
     "none": {},

@@ -87,7 +87,6 @@ def shape_in(table: Region) -> Shape:
 
 
 # -- what a process may have
-# -------------------------------------------------------------------------------------------
 
 
 def test_other_settings_neither_add_nor_read() -> None:
@@ -123,7 +122,6 @@ def test_a_mismatch_says_both_values_and_what_to_do() -> None:
 
 
 # -- asked once
-# --------------------------------------------------------------------------------------------------
 
 
 def test_each_asks_once_and_every_later_add_is_one_put() -> None:
@@ -239,7 +237,6 @@ def test_who_gets_no_shape_adds_as_before() -> None:
 
 
 # -- the item, and who writes it
-# ---------------------------------------------------------------------------------------
 
 DAYS: Any = {name: {"N": "60"} for name in ("late_s", "keep_s")} | {"prefix": {"S": "day:"}}
 STOCK: Any = {"M": {"prefix": {"S": "stock"}, "shards": {"N": "4"}}}
@@ -317,7 +314,6 @@ def test_of_two_writers_one_wins_and_the_other_looks_again() -> None:
 
 
 # -- multi-Region strong consistency
-# -----------------------------------------------------------------------------------
 
 SEATS = {"seats": Limit(ceiling=9, region=A)}
 LIMITED = replace(OURS, limits=SEATS)
@@ -370,7 +366,6 @@ def test_a_strong_table_refuses_periods_and_its_mode_stays_noted() -> None:
 
 
 # -- a table that is not ours
-# ------------------------------------------------------------------------------------------
 
 # the keys of a table, and an item of it
 THEIRS: list[tuple[dict[str, str], dict[str, Any], type[LedgerError]]] = [

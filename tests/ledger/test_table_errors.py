@@ -270,7 +270,6 @@ def test_an_error_of_a_callers_client_is_no_table_error() -> None:
 
 
 # -- attempts of the SDK
-# -----------------------------------------------------------------------------------------------
 
 
 class Attempts:
@@ -493,7 +492,6 @@ def test_an_add_to_an_endpoint_that_is_not_there_wrote_nothing(
 
 
 # -- what is sent
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_transaction_has_a_token_by_its_table_and_its_name() -> None:
@@ -560,7 +558,6 @@ def test_an_error_among_requests_together_is_a_value() -> None:
 
 
 # -- PutMany, DeleteMany: one failure a statement
-# ----------------------------------------------------------------------
 
 MANY = pytest.mark.parametrize("many", [PutMany, DeleteMany])
 CONFLICTS = ("TransactionConflict", "ReplicatedWriteConflict", "ReplicatedWriteConflictException")
@@ -641,7 +638,6 @@ def test_a_role_without_partiql_writes_one_by_one() -> None:
 
 
 # -- clients
-# --------------------------------------------------------------------------------------------------
 
 
 def test_given_clients_are_used_and_the_others_are_made() -> None:

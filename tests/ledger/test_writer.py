@@ -63,7 +63,6 @@ def ledger(table: Region, now_ms: int = to_ms(NOW)) -> Ledger:
 
 
 # -- add
-# --------------------------------------------------------------------------------------------------
 
 
 def test_an_add_without_a_key_is_one_put_of_a_delta() -> None:
@@ -146,7 +145,6 @@ def test_what_is_there_in_place_of_a_change_is_no_receipt(world: World) -> None:
 
 
 # -- apply, unknown outcomes
-# ----------------------------------------------------------------------------------
 
 
 def test_an_unknown_outcome_is_settled_by_its_delta_anywhere(
@@ -176,7 +174,6 @@ def test_a_delta_for_a_lane_that_nobody_reads_is_refused(world: World) -> None:
 
 
 # -- add_many
-# --------------------------------------------------------------------------------------------------
 
 
 def test_add_many_answers_in_order_with_errors_as_values(world: World) -> None:
@@ -281,7 +278,6 @@ def test_a_batch_is_few_requests_and_none_without_a_valid_change(
 
 
 # -- what is valid counts once
-# -----------------------------------------------------------------------------------------
 
 
 def ms(at: datetime) -> int:
@@ -346,7 +342,6 @@ def test_the_process_has_a_clock_and_entropy_of_its_own() -> None:
 
 
 # -- bad input: a typed error, and nothing written
-# ---------------------------------------------------------------------
 
 NO_TEXT = [b"k", None, 5, ["c"], ("k",)]
 NO_COUNTER = [

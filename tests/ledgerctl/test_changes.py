@@ -304,7 +304,6 @@ def test_a_prefix_typed_twice_or_as_a_name_is_explained(
 
 
 # -- lanes that the directory lacks
-# ------------------------------------------------------------------------------------
 
 YOUNG = ("list", "top", "lag", "verify", "export")
 
@@ -413,7 +412,6 @@ def test_unlisted_lanes_are_found_by_a_scan_and_said() -> None:
 
 
 # -- limits
-# --------------------------------------------------------------------------------------------------
 
 
 def test_a_hold_is_listed_captured_or_released_once() -> None:

@@ -245,7 +245,6 @@ def test_lanes_are_held_against_the_directory() -> None:
 
 
 # -- init
-# --------------------------------------------------------------------------------------------------
 
 
 def test_init_makes_a_table_that_doctor_finds_fine_and_grows_it(

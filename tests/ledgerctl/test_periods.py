@@ -138,7 +138,6 @@ def test_a_period_that_is_over_is_final_and_not_rebuilt(
 
 
 # -- time to live
-# --------------------------------------------------------------------------------------------------
 
 
 def with_periods(status: str, attribute: str | None = None, **changed: Any) -> Any:

@@ -81,7 +81,6 @@ def test_a_table_of_two_regions_is_restored_and_verified(
 
 
 # -- in memory
-# --------------------------------------------------------------------------------------------------
 
 NAMES = [f"c{n}" for n in range(5)]
 WRITES = (Put, PutMany, Transact, Update, Delete, DeleteMany)
@@ -233,7 +232,6 @@ def test_what_cannot_be_restored_is_refused_untouched() -> None:
 
 
 # -- rebuild --all
-# --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -55,7 +55,6 @@ def is_granted(world: World, counter: str, change: int, region: str) -> bool:
 
 
 # -- holds that are over
-# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("counter", "sign"), [(SHELF, 1), (WALLET, -1)])
@@ -208,7 +207,6 @@ def room(found: Standing, sign: int) -> int:
 
 
 # -- periods and what they pass on
-# -------------------------------------------------------------------------------------
 
 
 def at(world: World, month: int, day: int) -> None:

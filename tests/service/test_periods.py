@@ -42,7 +42,6 @@ def periods(service: Service, query: str) -> Answer:
 
 
 # -- http
-# --------------------------------------------------------------------------------------------------
 
 
 def test_the_last_periods_have_their_value_and_what_is_left() -> None:
@@ -174,7 +173,6 @@ def test_a_base_and_another_periods_time_are_refused() -> None:
 
 
 # -- the queue of changes
-# ----------------------------------------------------------------------------------------------
 
 
 def change(counter: str, then: str | None = None, key: str = "k") -> str:

@@ -91,7 +91,6 @@ class GateSteps(Part):
         ]
 
     # -- what there is before
-    # ------------------------------------------------------------------------------------------
 
     def limited(
         self, ceiling: int = 3, *, lanes: tuple[Lane, ...] = (LANE,), filing: Filing = NEVER
@@ -162,7 +161,6 @@ class GateSteps(Part):
         self.world.deliver(region, items.gate_key(LANE))
 
     # -- the processes
-    # ----------------------------------------------------------------------------------------------
 
     def _answers(self, one: Asked, program: Program[Decision], since: int = 1) -> Program[None]:
         self.stage.answered(Decided(one, (yield from program), since))

@@ -52,7 +52,6 @@ class LaneSteps(Part):
         return list(checker.check_reads(self.record))
 
     # -- what there is before
-    # ------------------------------------------------------------------------------------------
 
     def asks(self, number: int, *, old: int = 1_000, stray: bool = False) -> Asked:
         """Delta `number` is asked for, by who asked `old` ms ago; it is going to be a stray, or
@@ -101,7 +100,6 @@ class LaneSteps(Part):
         del self.world.replicas[region].cells[items.delta_pk(LANE)][self.asked(number).delta.token]
 
     # -- the processes
-    # ----------------------------------------------------------------------------------------------
 
     @process
     def fold(self, region: str, *, fold_max: int = 5, commits_max: int = 1) -> Program[object]:
@@ -189,7 +187,6 @@ class LaneSteps(Part):
             self.wait(apart_ms)
 
     # -- the judgement
-    # ----------------------------------------------------------------------------------------------
 
     def judged(self) -> list[str]:
         world = self.world

@@ -76,7 +76,6 @@ class PeriodSteps(Part):
         ]
 
     # -- what there is before
-    # ------------------------------------------------------------------------------------------
 
     def sold(self, name: str, change: int, region: str = HOME) -> None:
         finish(self.world, region, self._adding(name, change, region))
@@ -96,7 +95,6 @@ class PeriodSteps(Part):
         self.world.now_ms = now_ms + self.judge.term(PLAIN).retires_s * 1_000
 
     # -- the processes
-    # ----------------------------------------------------------------------------------------------
 
     def _rules(self, region: str) -> Rules:
         return Rules(self.judge.own(region), lambda: self.world.now_ms, lambda size: bytes(size))

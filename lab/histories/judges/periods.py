@@ -133,7 +133,6 @@ class PeriodJudge(Judge):
         return self.wrong, judges, self.ceilings
 
     # -- what is seen of answers
-    # ----------------------------------------------------------------------------------------
 
     def at_answer(self, answer: object) -> None:
         match answer:
@@ -183,7 +182,6 @@ class PeriodJudge(Judge):
                     self.check_value(name, value)
 
     # -- what is seen of writes
-    # ----------------------------------------------------------------------------------------
 
     def at_write(self, region: str, key: Key, item: Item | None) -> None:
         lane = gates.lane_of(key)

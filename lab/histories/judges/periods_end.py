@@ -1,5 +1,5 @@
-"""The judge of the end of periods: what is kept can be read, what is left is carried, and what is over
-retires.
+"""The judge of the end of periods: what is kept can be read, what is left is carried, and what is
+over retires.
 
 Rule 1: whatever is kept is right in each Region, and no change that was said to count is lacking.
 Rule 2: whoever is short gets all that the period before has left, as far as it may be carried.

@@ -107,7 +107,6 @@ class Callers:
         yield from role(caller)
 
     # -- who asks for changes
-    # ------------------------------------------------------------------------------------------
 
     def _sells(self, caller: Caller) -> Script:
         for n in range(1 + self.pick(8)):
@@ -240,7 +239,6 @@ class Callers:
                 yield rest(self.choices, SHORT)
 
     # -- who looks on
-    # ----------------------------------------------------------------------------------------------
 
     def _sets_limits(self, region: str) -> Script:
         for _ in range(1 + self.pick(3)):

@@ -192,7 +192,6 @@ class Periods:
                     self.stage.answered(Taken(wrong.counter))
 
     # -- who reads, compacts and sets limits
-    # -----------------------------------------------------------------------
 
     def reads(self, region: str, own: list[Process]) -> Script:
         calls = Reads(self.judge.own(region), 0, True, lambda: self.clock(own[0]))

@@ -1,5 +1,5 @@
-"""What every history and every small cast stands on: a world, its faults, the processes let loose on
-it, and the judges that look on.
+"""What every history and every small cast stands on: a world, its faults, the processes let loose
+on it, and the judges that look on.
 
 Rule 1: everything follows from the choices, so a seed or a list of picks is the whole history.
 """

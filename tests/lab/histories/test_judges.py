@@ -65,7 +65,6 @@ def test_without_its_rule_a_judge_finds_nothing(row: Row) -> None:
 
 
 # -- what the commands end with
-# ----------------------------------------------------------------------------------------
 
 NOTHING = Mistake(
     "nothing", "lanes", [Place("lab/histories/kinds.py", ["KINDS = {"], ["KINDS = {"])]
