@@ -3,7 +3,9 @@
 from ledger.client.message import (
     CHECKS,
     MANY,
+    NAMES,
     NO_XML,
+    OF_THEN,
     OPTIONAL,
     Made,
     dumps,
@@ -20,7 +22,9 @@ from ledger.client.message import (
 __all__ = [
     "CHECKS",
     "MANY",
+    "NAMES",
     "NO_XML",
+    "OF_THEN",
     "OPTIONAL",
     "Made",
     "dumps",

@@ -170,7 +170,9 @@ INNER = {
     for name in ("shards_of", "limit_of", "lane_for", "thresholds_of", "told_here")
 }
 INNER |= {"MemoryTable.answer"}
-INNER |= {"Settings.retires_s"}
+INNER |= {
+    f"Settings.{name}" for name in ("keep_of", "term_of", "retires_s", "is_kept", "check_kept")
+}
 """Called with what was checked."""
 
 Use = Callable[..., object]

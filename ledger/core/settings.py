@@ -19,7 +19,7 @@ from ledger.core import tokens, variables
 from ledger.core.checks import check_counter, check_flag, check_region, is_url, wrong_prefix
 from ledger.core.entries import ENTRIES_MAX
 from ledger.core.errors import InvalidInput, InvalidSettings, shown
-from ledger.core.keep import Keep, term_of
+from ledger.core.keep import Keep, Term, term_of
 from ledger.core.limit import Limit, Threshold, check_of_limits, check_thresholds
 from ledger.core.period_name import is_dated
 from ledger.core.plan import Plan, longest, rule_of
@@ -238,6 +238,26 @@ class Settings:
     def limit_of(self, counter: str) -> Limit | None:
         """The limit of a counter; None where it has none. Raises InvalidCounter."""
         return self.plan(counter).limit
+
+    def keep_of(self, counter: str) -> Keep | None:
+        """The Keep of a counter's periods; None where no prefix of periods fits its name. Raises
+        InvalidCounter."""
+        return self.plan(counter).keep
+
+    def term_of(self, counter: str) -> Term | None:
+        """The period of a counter; None of a base, and where no prefix of periods fits. Raises
+        InvalidCounter."""
+        return self.plan(counter).term
+
+    def is_kept(self, counter: str, now_ms: int) -> bool:
+        """Whether a counter can be read: not when it is a period whose items may retire. now_ms:
+        since 1970. Raises InvalidCounter."""
+        return self.plan(counter).is_kept(now_ms)
+
+    def check_kept(self, counter: str, now_ms: int) -> None:
+        """Raises PeriodOver for a counter that can no longer be read, and InvalidCounter. now_ms:
+        since 1970."""
+        self.plan(counter).check_kept(now_ms)
 
     def retires_s(self, counter: str) -> int:
         """The second since 1970 from which on the table may delete the counter's items; 0: never.

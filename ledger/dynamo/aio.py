@@ -1,5 +1,5 @@
 """`ledger.dynamo.aio`: DynamoDB for asyncio."""
 
-from ledger.tables.aio import AsyncDynamoTable, make_async_client
+from ledger.tables.aio import AsyncClient, AsyncDynamoTable, awaited, make_async_client
 
-__all__ = ["AsyncDynamoTable", "make_async_client"]
+__all__ = ["AsyncClient", "AsyncDynamoTable", "awaited", "make_async_client"]
