@@ -18,15 +18,15 @@ checkpoint's total and the deltas above its watermark. One visit, of a lane at v
             begin; their segments again
 
 Why in this order. A fold deletes nothing, because a reader may hold the checkpoint from before it,
-and another Region may not have received the new one. So a delta goes one visit or more later, and
+and another Region may not have received the new one. So a delta goes two visits later or more, and
 only by the note of a version that every Region has had for longer than a read lasts. If the clean
 came after the fold, no other Region would have the new version yet, and no note would be written.
 A settle comes last, because the fold has moved the watermark: what came late is below it now.
 
-Why begin before each commit. The version is the only lock: of two compactors that began at version
-4 one commits, and the other gives up and starts again later. Begin also waits until the last
-commit's segment is there, because the items of a transaction become visible one by one; who reads
-segments too early would count a stray twice.
+Why begin before each commit. Only the version decides who commits: of two compactors that began at
+version 4 one commits, and the other gives up and starts again later. Begin also waits until the
+last commit's segment is there, because the items of a transaction become visible one by one; who
+reads segments too early would count a stray twice.
 
 Which file does what: visit.py has the order; clean.py, fold.py, settle.py and settle_named.py the
 steps; commit.py begin and commit; listing.py finds which deltas segments list. lanes.py and

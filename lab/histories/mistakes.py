@@ -134,19 +134,28 @@ def catch(
         if without is not None:
             judge = Path(folder, without.file)
             judge.write_text(without.crippled(judge.read_text("utf-8")), "utf-8")
-        played = subprocess.run(
-            [sys.executable, "-c", SEARCH, mistake.kind, mistake.at, str(histories)],
-            cwd=folder,
-            env={"PYTHONPATH": folder, "PATH": ""},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    # the copy does not run
+        found = _played(mistake, folder, histories)
+    if found and not mistake.at.isdecimal() and (wrong := _played(mistake, str(ROOT), 1)):
+        raise ValueError(f"{mistake.at} is wrong without {mistake.name!r}, too: {wrong[-400:]}")
+    by, _, said = found.partition(": ")
+    return by, said.strip()
+
+
+def _played(mistake: Mistake, folder: str, histories: int) -> str:
+    """What the code in a folder shows to be wrong; nothing, where all is right. Raises ValueError
+    where the code does not run.
+    """
+    played = subprocess.run(
+        [sys.executable, "-c", SEARCH, mistake.kind, mistake.at, str(histories)],
+        cwd=folder,
+        env={"PYTHONPATH": folder, "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if played.returncode not in (0, 1) or (played.returncode and not played.stdout):
         raise ValueError(f"{mistake.name}: {played.stderr[-400:]}")
-    by, _, said = played.stdout.partition(": ")
-    return by, said.strip()
+    return played.stdout
 
 
 def main(planted: Sequence[Mistake]) -> None:

@@ -19,7 +19,8 @@ One change, from begin to end:
 
 updates.py writes each Update as a value, gate.py says what a gate is, holds.py ends holds,
 set_limit.py sets another limit, sold_out.py is what a process remembers. For readers: copies.py,
-history.py and repeated.py. Floors: gate, then items and updates, then gates, and decide on top.
+history.py and repeated.py; left.py is what a refusal shows. Who imports whom, the lowest first:
+gate; items and updates; gates; decide.
 
 Why so, and not otherwise:
 - A decision has to be exact in one request. So the token and the rights stand in one item, and one
@@ -28,8 +29,8 @@ Why so, and not otherwise:
   and the gate keeps enough of each (`low`, a fingerprint) to show that a new token is new, without
   a read.
 - No Region may wait for another one to sell what it has. So rights are split between lanes, and
-  only a lane that is short asks others. All rights, with those on their way and in holds, sum to
-  what is left of the limit: lanes that never go below 0 keep it together.
+  only a lane that is short asks others. The rights in gates, on their way and in open holds are
+  together what is left of the limit: lanes that never go below 0 keep it together.
 - Nothing runs beside the calls. Whoever needs the room rolls, and whoever is short ends the holds
   that are over: no sweeper has to live for a counter to be right.
 """

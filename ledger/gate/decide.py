@@ -34,7 +34,7 @@ from ledger.lane.add import Outcome, failed
 
 PAUSE_MS = 200
 """A call that is short waits up to so long, two round trips across Regions, and reads again before
-it goes to another Region: of many that are short at once, the first to go brings enough for all."""
+it goes to another Region: of many that are short at once, the first often brings enough for all."""
 
 
 class LookedUp(NamedTuple):

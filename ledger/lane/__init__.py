@@ -22,10 +22,10 @@ One change, from begin to end:
 Why so, and not otherwise:
 - A retry must not count twice, and nobody reads first. So a change has a name, its token, and the
   put of that name has a condition: the table itself says whether it was there.
-- Writers in every Region must not wait for each other. So no two write one item: a lane belongs to
-  one Region, and a change is an item. A counter item that all update would lose changes, because
-  of two writes of one item in two Regions the last wins.
+- Writers in every Region must not wait for each other. So nobody changes what another wrote: a lane
+  belongs to one Region, and a change is an item. A counter item that all update would lose changes,
+  because of two writes of one item in two Regions the last wins.
 - A read has to stay cheap. So what is old is one sum, and only the tail is read item by item.
-- A Region that lags shows a part. So tokens are in the order of time: whatever is above the
-  watermark is read, wherever it stands, and no change is in both the sum and the tail.
+- A Region that lags may have newer deltas before older ones. So tokens are in the order of time,
+  and a read takes all that is above the watermark: no change is in both the sum and the tail.
 """

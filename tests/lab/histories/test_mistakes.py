@@ -3,11 +3,12 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lab.histories import explore
+from lab.histories import explore, mistakes
 from lab.histories.mistakes import (
     BUDGETS,
     LANES,
@@ -20,10 +21,11 @@ from lab.histories.mistakes import (
     Mistake,
     Place,
     catch,
+    plant,
 )
 
 KINDS = (LANES, LIMITS, PERIODS, SAGAS, SERVICE, BUDGETS)
-MISTAKES = {mistake.name: mistake for mistakes in KINDS for mistake in mistakes}
+MISTAKES = {mistake.name: mistake for kind in KINDS for mistake in kind}
 
 
 def test_a_mistake_fits_its_file_and_names_what_is_there(tmp_path: Path) -> None:
@@ -85,3 +87,14 @@ def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
 def test_a_mistake_that_no_longer_fits_the_code_is_an_error() -> None:
     with pytest.raises(ValueError, match="stands 0 times"):
         catch(Mistake("rotten", "lanes", [Place("ledger/core/values.py", ["no such line"], [""])]))
+
+
+def test_a_cast_that_is_wrong_anyway_finds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mistake = MISTAKES["what lies far ahead is filed"]
+    plant(mistake, str(tmp_path))  # the code that is taken for right has it already
+    monkeypatch.setattr(mistakes, "ROOT", tmp_path)
+    harmless = Place("ledger/gate/filing.py", ["def roll("], ["def roll("])
+    with pytest.raises(ValueError, match="is wrong without 'harmless', too"):
+        catch(replace(mistake, name="harmless", places=[harmless]))
