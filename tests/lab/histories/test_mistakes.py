@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,8 @@ def test_a_mistake_fits_its_file_and_names_what_is_there(tmp_path: Path) -> None
             )
         assert mistake.at.isdecimal() or mistake.at in explore.EXPLORED, mistake.name
         for file, planted in code.items():
+            for module in re.findall(r'__import__\("([\w.]+)"\)', planted):
+                assert find_spec(module), (mistake.name, module)
             copy = tmp_path / re.sub(r"\W", "_", mistake.name) / file
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(planted, "utf-8")
