@@ -98,7 +98,8 @@ class Till:
         """One that is looked up, if anything was filed since."""
         self.spent = Spent()
         self.add(0, old_ms=60 * self.gap_ms)
-        self._most("a late change", requests=16, read_units=24, write_units=24)
+        # Each unit may be a request of its own: a history may end a page after each segment.
+        self._most("a late change", requests=28, read_units=24, write_units=24)
 
     def cut_off(self, side: str) -> None:
         """Each other Region is, in turn: who is short asks it once, and not again within a
