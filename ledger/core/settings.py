@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from ledger.core import tokens, variables
@@ -33,6 +33,8 @@ _OF_AWS = r"[a-z]+(-[a-z]+)*-(central|(north|south)(east|west)?|east|west)-\d{1,
 
 SHARDS_MAX = 1_000
 PLANS_MAX = 10_000
+"""Counters whose plans are kept, for each of SETTINGS_MAX Settings."""
+SETTINGS_MAX = 64
 
 LEAST = {"allowed_lateness_ms": 0} | dict.fromkeys(
     ("keep_ms", "read_time_max_ms", "fold_min", "fold_max", "clean_units_per_s"), 1
@@ -318,9 +320,22 @@ class Settings:
         return cls(**arguments)
 
 
-@lru_cache(PLANS_MAX)
+_plans: dict[int, Callable[[str], Plan]] = {}
+
+
 def plan_of(settings: Settings, name: str) -> Plan:
     """The plan of a name that was checked: of a counter, or of a prefix as if it were one."""
+    # By identity: many Settings may differ in their mappings alone, which their hash leaves out.
+    # What is kept refers to its Settings, so nothing else has that id meanwhile.
+    plans = _plans.get(id(settings))
+    if plans is None:
+        if len(_plans) >= SETTINGS_MAX:
+            _plans.clear()
+        plans = _plans[id(settings)] = lru_cache(PLANS_MAX)(partial(_plan, settings))
+    return plans(name)
+
+
+def _plan(settings: Settings, name: str) -> Plan:
     keep = rule_of(settings.periods, name, None)
     term = None if keep is None else term_of(name, keep)
     return Plan(

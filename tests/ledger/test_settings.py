@@ -17,7 +17,7 @@ from ledger import Keep, Settings, Threshold
 from ledger.core import tokens
 from ledger.core.errors import InvalidCounter, InvalidSettings, shown
 from ledger.core.limit import IN, OUT, Limit
-from ledger.core.settings import FOLD_MAX_LIMIT, LEAST, SHARDS_MAX
+from ledger.core.settings import FOLD_MAX_LIMIT, LEAST, SETTINGS_MAX, SHARDS_MAX, _plans
 from ledger.core.values import Lane
 from tests import world
 from tests.world import A, B
@@ -434,3 +434,15 @@ def test_a_variable_that_cannot_be_read_is_named() -> None:
         for text in texts:
             with pytest.raises(InvalidSettings, match=named):
                 Settings.from_env({**FULL, f"LEDGER_{variable}": text})
+
+
+def test_plans_of_many_settings_compare_none_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their hash leaves limits out, so a table of hashes would compare all that differ in these."""
+    many = [
+        settings(limits={"seats:": Limit(ceiling=n, region=A)}) for n in range(2 * SETTINGS_MAX)
+    ]
+    monkeypatch.setattr(Settings, "__eq__", lambda *_: pytest.fail("two Settings were compared"))
+    for _ in range(2):
+        found = [each.limit_of("seats:a") for each in many]
+        assert found == [Limit(ceiling=n, region=A) for n in range(2 * SETTINGS_MAX)]
+    assert len(_plans) <= SETTINGS_MAX
