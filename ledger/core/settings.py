@@ -276,7 +276,7 @@ class Settings:
 
     def lane_for(self, counter: str, token: str, region: str) -> Lane:
         """The lane of a change. Raises InvalidInput."""
-        return self.plan(counter).lane_for(token, region)
+        return self.plan(counter).lane_for(token, check_region(region))
 
     def lanes_of(self, counter: str, region: str | None = None) -> tuple[Lane, ...]:
         """Every lane of a counter, or those of one Region. Raises InvalidInput."""
