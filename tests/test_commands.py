@@ -165,6 +165,8 @@ ELSEWHERE = {  # what neither .ci/run nor the workflow's own steps run: a test t
     "test_a_history_can_be_read",
     "python -m tests.ledgerctl.page": "tests/ledgerctl/test_page.py::"
     "test_the_pages_sessions_are_what_the_commands_print",
+    "make explore ARGS=its_name": "tests/lab/histories/test_small_casts.py::"
+    "test_one_cast_is_played_by_its_name",
     # part of make check
     "make docs": "tests/test_programs.py::test_ci_starts_every_target_of_the_makefile",
     "make newest PYTHON314=": "tests/test_commands.py::"

@@ -1,5 +1,8 @@
 """Every order of the small casts is right, and of the obvious design is not."""
 
+import subprocess
+import sys
+
 import pytest
 
 from lab.histories import explore
@@ -37,3 +40,16 @@ def test_the_obvious_design_goes_wrong_and_its_trace_says_how() -> None:
         *["the world"] * 2,
         "the same add again",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "says"),
+    [
+        ("a_stray_is_settled_beside_an_evaluation", 0, "1 casts, "),
+        ("nonsense", 2, "error: no such cast: nonsense"),
+    ],
+)
+def test_one_cast_is_played_by_its_name(name: str, code: int, says: str) -> None:
+    command = (sys.executable, "-m", "lab.histories.explore", name)
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, says in ran.stdout + ran.stderr) == (code, True)
