@@ -69,13 +69,16 @@ def listed(found: Iterable[Item], settings: Settings, now_ms: int) -> Listing:
     """The lanes that items of a directory name, in the order of the items, without those of periods
     that are kept no longer.
     """
+    lanes, damaged = _named(found)
+    kept = [lane for lane in lanes if plan_of(settings, lane.counter).is_kept(now_ms)]
+    return Listing(kept, damaged)
+
+
+def _named(found: Iterable[Item]) -> Listing:
     named = Listing([], [])
     for key in map(key_of_item, found):
         lane = lane_of(key)
-        if lane is None:
-            named.damaged.append(key)
-        elif plan_of(settings, lane.counter).is_kept(now_ms):
-            named.lanes.append(lane)
+        named.damaged.append(key) if lane is None else named.lanes.append(lane)
     return named
 
 
@@ -93,9 +96,9 @@ def listing(region: str) -> Program[Listing]:
             )
             for pages, page in zip(left, answers, strict=True):
                 pages.take(page)
-                for key in map(key_of_item, page.items):
-                    lane = lane_of(key)
-                    found.damaged.append(key) if lane is None else found.lanes.append(lane)
+                lanes, damaged = _named(page.items)
+                found.lanes.extend(lanes)
+                found.damaged.extend(damaged)
     found.lanes.sort()
     return found
 
