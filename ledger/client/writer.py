@@ -110,8 +110,8 @@ class Ledger:
         here: a fail-over must name it, or the change counts in two lanes.
 
         For work that takes longer than `allowed_lateness_ms`, let `at` be its end, and note it
-        once, before the first
-        attempt: with an older `at` the change may be a stray, in no value until it is settled.
+        once, before the first attempt: with an older `at` the change may be a stray, in no value
+        until it is settled.
 
         Raises InvalidInput, SettingsMismatch and TokenConflict (nothing written), OutcomeUnknown
         (call again with the same key, or pass its `delta` to `apply`) and the other TableErrors.
