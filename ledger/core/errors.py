@@ -327,9 +327,8 @@ class NotYetReplicated(Again):
 
 class LimitReached(LedgerError):
     """A change or a hold would pass a limit, in all Regions together. Nothing of it counts, and
-    that is final for its
-    token: the same call is refused again, whatever comes back meanwhile. A new attempt needs a new
-    idempotency key.
+    that is final for its token: the same call is refused again, whatever comes back meanwhile. A
+    new attempt needs a new idempotency key.
 
     counter: whose limit it is. limit: the floor or the ceiling in the way. available: how far the
     value could still go towards it in all Regions together, from 0 up, also towards a floor.
