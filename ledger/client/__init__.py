@@ -3,8 +3,7 @@
 | file | what stands there |
 |---|---|
 | writer, aio | the two classes: arguments, docstrings, who drives |
-| rules | what the calls of one ledger share |
-| preparing | the delta of each change, made and checked before anything is sent |
+| preparing | what calls share, and each change's delta, made before anything is sent |
 | programs | the program of each call, and the checks before its first request |
 | holds, named_holds, hold_all, hold_order | amounts that are held, alone or in several counters |
 | transfer, saga_steps | calls of several steps, each under a key of its own |

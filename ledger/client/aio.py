@@ -17,7 +17,7 @@ from typing import Any, NoReturn, Self, TypedDict, Unpack, cast
 
 from ledger.client import preparing, programs
 from ledger.client.holds import Hold, Holds
-from ledger.client.rules import Rules
+from ledger.client.preparing import Rules
 from ledger.core import clocks
 from ledger.core.errors import InvalidInput, LedgerError, OutcomeUnknown
 from ledger.core.observing import DONE, Observe, observed, of_transfer

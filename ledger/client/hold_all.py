@@ -18,7 +18,7 @@ from functools import partial
 from ledger.client import named_holds as named
 from ledger.client import preparing, programs
 from ledger.client.hold_order import Part, in_order
-from ledger.client.rules import Rules
+from ledger.client.preparing import Rules
 from ledger.core import tokens
 from ledger.core.again import again
 from ledger.core.checks import check_counter, check_key, to_datetime

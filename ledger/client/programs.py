@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ledger.client.holds import Hold
-from ledger.client.preparing import ours
-from ledger.client.rules import Rules
+from ledger.client.preparing import Rules, ours
 from ledger.core.checks import check_change
 from ledger.core.errors import InvalidChange, InvalidInput, LedgerError, shown
 from ledger.core.period import check_base

@@ -21,7 +21,7 @@ from itertools import count
 
 from ledger.client import preparing, programs
 from ledger.client import saga_steps as steps
-from ledger.client.rules import Rules
+from ledger.client.preparing import Rules
 from ledger.core.errors import LedgerError, LimitReached, PeriodOver, TransferStuck
 from ledger.core.requests import Program
 from ledger.core.values import Change, Delta, Receipt, Transfer

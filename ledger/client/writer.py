@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ledger.client import preparing, programs
 from ledger.client.holds import Hold, Holds
-from ledger.client.rules import Rules
+from ledger.client.preparing import Rules
 from ledger.core import clocks
 from ledger.core.checks import check_flag
 from ledger.core.clocks import PerProcess

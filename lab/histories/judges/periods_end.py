@@ -16,7 +16,7 @@ from lab.histories.judges.periods import CARRY, LIMITED, PLAIN, PeriodJudge
 from lab.histories.stage.judge import Judge
 from lab.histories.stage.stage import REGIONS, finish
 from ledger.client import preparing, programs
-from ledger.client.rules import Rules
+from ledger.client.preparing import Rules
 from ledger.core.checks import to_datetime
 from ledger.core.errors import LimitReached
 from ledger.core.limit import UP

@@ -19,7 +19,7 @@ from lab.histories.stage.judge import Judge
 from lab.histories.stage.stage import finish
 from lab.histories.stage.world import WatchedWorld
 from ledger.client import programs
-from ledger.client.rules import Rules
+from ledger.client.preparing import Rules
 from ledger.client.transfer import transfer
 from ledger.core.errors import LimitReached
 from ledger.core.items import delta_of

@@ -41,7 +41,7 @@ from lab.histories.stage.stage import (
 )
 from lab.histories.stage.world import WatchedWorld
 from ledger.client import preparing, programs
-from ledger.client.rules import Rules
+from ledger.client.preparing import Rules
 from ledger.core.checks import to_datetime
 from ledger.core.errors import InvalidCounter, InvalidTime, LedgerError, LimitReached, PeriodOver
 from ledger.core.keep import Keep

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.client import preparing, programs
-from ledger.client.rules import Rules
+from ledger.client.preparing import Rules
 from ledger.client.saga_steps import transfer_of
 from ledger.client.transfer import transfer
 from ledger.core.requests import AtOnce, Program, Result

@@ -47,7 +47,7 @@ from ledger.client import preparing, programs
 from ledger.client import saga_steps as steps
 from ledger.client.hold_all import hold_all, prepare
 from ledger.client.holds import Hold
-from ledger.client.rules import Rules
+from ledger.client.preparing import Rules
 from ledger.client.saga_steps import transfer_of
 from ledger.client.transfer import transfer
 from ledger.core.checks import to_datetime

@@ -13,7 +13,7 @@ from lab.histories.stage.stage import LONG, SHORT, Stage, one_of, rest
 from ledger.client import programs
 from ledger.client.hold_all import hold_all, prepare
 from ledger.client.holds import Hold
-from ledger.client.rules import Rules
+from ledger.client.preparing import Rules
 from ledger.core.checks import to_datetime
 from ledger.core.errors import HoldEnded, InvalidTime, LedgerError, LimitReached
 from ledger.core.values import Delta
