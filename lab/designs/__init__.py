@@ -12,8 +12,7 @@ from lab.designs.design import Claims, Design, Memory, Outcome
 from lab.designs.gap_free import GapFree
 from lab.designs.hybrid import Hybrid
 from lab.designs.item_collection import ItemCollection, NaiveMerge, Ours, Packed
-from lab.designs.optimistic import EntityTag, OnValue
-from lab.designs.optimistic_history import OptimisticHistory
+from lab.designs.optimistic import EntityTag, OnValue, OptimisticHistory
 from lab.designs.powertools import Powertools
 from lab.designs.sharded import Sharded
 from lab.designs.string_set import StringSet
