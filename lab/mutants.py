@@ -8,7 +8,6 @@ such.
 Rule 3: What an error says is not mutated ([tool.mutmut] in pyproject.toml); that it is raised, is.
 """
 
-import argparse
 import difflib
 import gc
 import importlib
@@ -30,10 +29,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import coverage
 import pytest
+import typer
 from libcst import Module
 from mutmut.mutation.file_mutation import create_mutations
 
@@ -74,28 +74,21 @@ class Mutant:
         return str(ROOT / self.file)
 
 
-def main() -> None:
-    """Draw the mutants, run their tests, and print what is not killed."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument(
-        "files", nargs="*", help=f"files to mutate; default: all of {', '.join(MUTATED)}"
-    )
-    parser.add_argument(
-        "--sample", type=int, default=80, help="how many are drawn (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=27, help="what draws them (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--tests", default=" ".join(TESTS), help="folders and files of tests (default: %(default)s)"
-    )
-    chosen = parser.parse_args()
+def main(
+    files: Annotated[
+        list[str] | None, typer.Argument(help=f"Files to mutate; else all of {', '.join(MUTATED)}.")
+    ] = None,
+    sample: Annotated[int, typer.Option(help="How many are drawn.")] = 80,
+    seed: Annotated[int, typer.Option(help="What draws them.")] = 27,
+    tests: Annotated[str, typer.Option(help="Folders and files of tests.")] = " ".join(TESTS),
+) -> None:
+    """Draw mutants of a few lines, run the tests of those lines, and print what is not killed."""
     began = time.monotonic()
-    files = chosen.files or [
+    files = files or [
         str(f.relative_to(ROOT)) for room in MUTATED for f in sorted((ROOT / room).rglob("*.py"))
     ]
-    judge = Judge(drawn(files, chosen.seed, chosen.sample))
-    pytest.main(["-s", "-p", "no:terminal", *chosen.tests.split()], plugins=[judge])
+    judge = Judge(drawn(files, seed, sample))
+    pytest.main(["-s", "-p", "no:terminal", *tests.split()], plugins=[judge])
     if judge.outcomes.total() < len(judge.sample):
         sys.exit("error: pytest could not collect the tests; run it to see why.")
     killed = judge.outcomes[KILLED] + judge.outcomes[TIMED_OUT]
@@ -279,4 +272,4 @@ def codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -5,12 +5,13 @@ Rule 2: standard output holds only lines for a shell, so you can paste them, or 
 them, as they are.
 """
 
-import argparse
 import os
 import shlex
 import subprocess
 import sys
 import time
+
+import typer
 
 from lab.engines.ministack import Engine, EngineDied, EngineMissing, end_on_signals
 
@@ -18,6 +19,7 @@ LOOK_S = 1.0
 
 
 def main() -> None:
+    """Run an embedded DynamoDB with a table in it, until Ctrl-C."""
     end_on_signals()
     try:
         with Engine() as engine:
@@ -32,13 +34,8 @@ def main() -> None:
             for name, value in environ.items():
                 print(f"export {name}={value}")
             print(f"alias ledgerctl='{shlex.quote(sys.executable)} -m ledgerctl'", flush=True)
-            print(
-                (
-                    "Paste these lines into other shells. Ctrl-C ends the engine and all that is "
-                    "in it."
-                ),
-                file=sys.stderr,
-            )
+            how = "Paste these lines into other shells. Ctrl-C ends the engine and all in it."
+            print(how, file=sys.stderr)
             while True:
                 time.sleep(LOOK_S)
                 engine.check()
@@ -49,7 +46,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(
-        prog="python -m lab.engines", description=(__doc__ or "").partition("\n")[0]
-    ).parse_args()
-    main()
+    typer.run(main)

@@ -12,13 +12,14 @@ Rule 4: states are reached with the fewest steps first, so the first that is wro
 shortest traces.
 """
 
-import argparse
-import sys
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
+
+import typer
 
 from lab.histories.casts.gate_steps import GateSteps
 from lab.histories.casts.lane_steps import LaneSteps, NaiveSteps
@@ -154,11 +155,15 @@ def _state(part: Part) -> int:
     )
 
 
-def main(names: Collection[str] = ()) -> None:
+def main(
+    names: Annotated[list[str] | None, typer.Argument(help="Only these casts.")] = None,
+) -> None:
     """Go through every cast, or those with these names, and print how many states each has.
 
-    Exit code 1 when one of this library is wrong.
+    Exit code: 1 when one of this library is wrong.
     """
+    if unknown := set(names or ()) - EXPLORED.keys():
+        raise typer.BadParameter(f"no such cast: {', '.join(sorted(unknown))}")
     states = wrong = 0
     chosen = names or EXPLORED
     print(f"{'every order of the steps of':<78}{'states':>9}{'wrong':>8}")
@@ -169,7 +174,7 @@ def main(names: Collection[str] = ()) -> None:
             states, wrong = states + explored.states, wrong + explored.wrong
     print(f"{len(chosen)} casts, {states:,} states, {wrong:,} wrong")
     if names:
-        sys.exit(1 if wrong else 0)
+        raise typer.Exit(wrong > 0)
     print(
         "\nthe obvious design: one transaction deletes deltas and adds their sum; the shortest of "
         "each kind"
@@ -178,15 +183,8 @@ def main(names: Collection[str] = ()) -> None:
         print(f"\n{explored.name}: {explored.wrong:,} of {explored.states:,} states are wrong")
         print(*explored.trace, sep="\n")
         wrong += explored.wrong == 0  # whoever finds nothing there would find nothing here
-    sys.exit(1 if wrong else 0)
+    raise typer.Exit(wrong > 0)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        prog="python -m lab.histories.explore", description=main.__doc__
-    )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only these casts")
-    asked = parser.parse_args().names
-    if unknown := set(asked) - EXPLORED.keys():
-        parser.error(f"no such cast: {', '.join(sorted(unknown))}")
-    main(asked)
+    typer.run(main)

@@ -46,7 +46,7 @@ def test_the_obvious_design_goes_wrong_and_its_trace_says_how() -> None:
     ("name", "code", "says"),
     [
         ("a_stray_is_settled_beside_an_evaluation", 0, "1 casts, "),
-        ("nonsense", 2, "error: no such cast: nonsense"),
+        ("nonsense", 2, "no such cast: nonsense"),
     ],
 )
 def test_one_cast_is_played_by_its_name(name: str, code: int, says: str) -> None:
