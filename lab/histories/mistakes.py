@@ -94,6 +94,15 @@ PERIODS = read("periods.diff", "periods")
 SAGAS = read("sagas.diff", "sagas")
 BUDGETS = read("budgets.diff", "budgets")
 SERVICE = [*read("service.diff", "service"), *read("thresholds.diff", "thresholds")]
+GROUPS = {
+    "limited": (LIMITS, "those of limited counters"),
+    "periods": (PERIODS, "those of periods"),
+    "sagas": (SAGAS, "those of transfers and holds in several counters"),
+    "served": (SERVICE, "those of the service"),
+    "budgets": (BUDGETS, "those of budgets"),
+}
+"""By the option that chooses them, in the place of LANES."""
+
 RULED = {
     kind: read(f"ruled/{kind}.diff", kind) for kind in ("limits", "periods", "sagas", "thresholds")
 }
@@ -224,27 +233,15 @@ if __name__ == "__main__":
         prog="python -m lab.histories.mistakes", description=main.__doc__
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
-    groups = {
-        "limited": LIMITS,
-        "periods": PERIODS,
-        "sagas": SAGAS,
-        "served": SERVICE,
-        "budgets": BUDGETS,
-    }
-    parser.add_argument("--limited", action="store_true", help="those of limited counters")
-    parser.add_argument("--periods", action="store_true", help="those of periods")
-    parser.add_argument(
-        "--sagas", action="store_true", help="those of transfers and holds in several counters"
-    )
-    parser.add_argument("--served", action="store_true", help="those of the service")
-    parser.add_argument("--budgets", action="store_true", help="those of budgets")
+    for name, (_, which) in GROUPS.items():
+        parser.add_argument(f"--{name}", action="store_true", help=which)
     parser.add_argument(
         "--rules", action="store_true", help="take each rule away from its judge instead"
     )
     given = parser.parse_args()
     if given.rules:
         judges(rows())
-    chosen = next((found for name, found in groups.items() if getattr(given, name)), LANES)
+    chosen = next((found for name, (found, _) in GROUPS.items() if getattr(given, name)), LANES)
     known = {each.name: each for each in chosen}
     if unknown := set(given.names) - known.keys():
         parser.error(f"no such mistake: {', '.join(sorted(unknown))}")
