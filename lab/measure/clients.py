@@ -2,7 +2,7 @@
 DynamoDB Local.
 
 Rule 1: A CPU figure is a median of ratios within one run, taken in turns; a pace is one to plain
-ADD with this library's Config (`speed.py`). None is judged: machines are noisy.
+ADD with this library's Config (`cost.py`). None is judged: machines are noisy.
 Rule 2: What waits for an engine names it, because the pace of many threads is as much its as
 theirs.
 """
@@ -25,8 +25,8 @@ from botocore.session import Session
 from compactor import Compactor
 from lab.engines.dynamodb_local import DynamoDBLocal, installed
 from lab.engines.ministack import ENVIRONMENT, Engine
+from lab.measure.cost import THREADS, Writers, pace
 from lab.measure.figure import Calls, Figure, cpu_ratio, one_by_one, put_of
-from lab.measure.speed import THREADS, Writers, pace
 from ledger import Change, Ledger, Settings
 from ledger.core.clocks import wall_clock
 from ledger.core.items import delta_item, delta_pk

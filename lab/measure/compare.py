@@ -19,11 +19,22 @@ from lab.designs.trial import DESIGNS
 from lab.engines.dynamodb_local import DynamoDBLocal, installed
 from lab.engines.ministack import Engine, EngineMissing, end_on_signals
 from lab.events import BadEvents, Event
-from lab.measure.cost import ONE, SEED, SHOP, on_one_counter, shop_events, spend
+from lab.measure.cost import (
+    COUNTERS,
+    ONE,
+    ROUNDS,
+    SEED,
+    SHOP,
+    SLICE_S,
+    THREADS,
+    measure_pace,
+    on_one_counter,
+    shop_events,
+    spend,
+)
 from lab.measure.one_counter import EU, accuracy
 from lab.measure.page import PAGE, TABLES, Row, filled
 from lab.measure.rivals import Rival, measure_rivals
-from lab.measure.speed import COUNTERS, ROUNDS, SLICE_S, THREADS, measure_pace
 from ledger.core.settings import Settings
 
 FOLDED = Settings(table="counters", region=EU, fold_min=1, fold_max=8)

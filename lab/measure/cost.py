@@ -1,11 +1,13 @@
-"""What a change and a read of each design cost, in units.
+"""What each design takes: the units of a change and of a read, and how fast many writers are beside
+plain ADD.
 
-Rule 1: Units are of what a design asks of a metered table. All designs get the same changes, those
-that count things a change of 1 for each, one after another, a second apart, so that nothing meets a
-conflict; in packs, as many at once as the design says.
-Rule 2: Every sum is checked. What is said of changes is of the second half of them: in the first,
-items grow.
-Rule 3: Of housekeeping is charged:
+Units are of what a design asks of a metered table. Every sum is checked; what is said of changes is
+of the second half of them, because in the first, items grow.
+
+Rule 1: All designs get the same changes, those that count things a change of 1 for each, one after
+another, a second apart, so that nothing meets a conflict; in packs, as many at once as the design
+says.
+Rule 2: Of housekeeping is charged:
 
 - A time to live deletes for nothing (TTL).
 - The hybrid's stream brings two records of each thing, its put and its flag, and the consumer looks
@@ -13,28 +15,38 @@ Rule 3: Of housekeeping is charged:
 - Ours: `Compactor.compact` by callers who know their counters. What is less than `fold_min` is not
   folded; where some was, a second visit cleans.
 
+Rule 3: An engine's times are not AWS's, so a pace is a ratio within one run. Every slice of changes
+stands between two slices of plain ADD by as many threads on as many counters, so that a machine
+that grows slower favours nobody.
+
 TTL https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
 STREAMS
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CostOptimization_StreamsUsage.html
 """
 
 import itertools
+import statistics
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from lab.designs import Design
 from lab.designs.hybrid import COUNTED, NO, THING, Hybrid
 from lab.designs.item_collection import Ours, Packed
 from lab.designs.powertools import Powertools
 from lab.designs.transactions import TransactionMarker
-from lab.designs.trial import REGION, SETTINGS, Trial
+from lab.designs.trial import DESIGNS, REGION, SETTINGS, Trial, on_engine
+from lab.engines.ministack import Engine
 from lab.events import SHOP as COLUMNS
 from lab.events import Event, read_events, shop_day
 from lab.measure.metered_table import Charge, MeteredTable, cost
 from ledger.core.cost import item_bytes
+from ledger.core.errors import LedgerError
 from ledger.lane.tail import every_item
 from ledger.tables.dynamo import ByRegion
 
@@ -44,6 +56,10 @@ SHOP, ONE = 100, 220
 STEP_MS = 1_000
 KEY_LENGTH = 36
 TTL_MS = 2_000  # after its time an item is gone; a time to live is in seconds
+
+THREADS, COUNTERS = 32, (1, 1_000)
+ROUNDS, SLICE_S = 3, 0.1
+SLOW = 4  # times as long as plain ADD: a slice that took longer is not repeated
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +167,95 @@ def _housekept(trial: Trial, table: MeteredTable, counters: set[str]) -> Charge:
             spent += cost(partial(trial.housekeep, counter), [table])
             spent += cost(partial(trial.housekeep, counter, SETTINGS.keep_ms), [table])
     return spent
+
+
+class Pace(NamedTuple):
+    """rate: changes a second over plain ADD's.
+
+    made, given_up: how many changes were, in all rounds.
+    """
+
+    rate: float
+    made: int
+    given_up: int
+
+
+class Slice(NamedTuple):
+    seconds: float
+    made: int
+    given_up: int
+
+    @property
+    def rate(self) -> float:
+        return self.made / self.seconds
+
+
+class Writers:
+    """Who makes changes, by `change(counter, key)`, of so many counters in turn."""
+
+    def __init__(self, change: Callable[[str, str], object], counters: int) -> None:
+        self._change, self._counters, self._numbers = change, counters, itertools.count()
+
+    def slice(self, threads: ThreadPoolExecutor, writers: int, slice_s: float) -> Slice:
+        """Every writer makes changes, at least one, until the time is over and all have made one
+        on average.
+        """
+        made, given_up = list[int](), list[int]()
+        began = time.perf_counter()
+
+        def write() -> None:
+            while True:
+                number = next(self._numbers)
+                try:
+                    self._change(f"counter-{number % self._counters}", f"key-{number}")
+                    made.append(number)
+                except LedgerError:
+                    given_up.append(number)
+                if time.perf_counter() - began >= slice_s and len(made) + len(given_up) >= writers:
+                    return
+
+        for done in [threads.submit(write) for _ in range(writers)]:
+            done.result()
+        return Slice(time.perf_counter() - began, len(made), len(given_up))
+
+
+def measure_pace(
+    engine: Engine,
+    design: Design,
+    counters: int,
+    rounds: int,
+    slice_s: float,
+    threads: int = THREADS,
+) -> Pace:
+    """A design by so many threads, in turns with plain ADD."""
+    plain, own = (
+        Writers(_adds(on_engine(engine, each)), counters) for each in (DESIGNS[0], design)
+    )
+    return pace(own, plain, rounds, slice_s, threads)
+
+
+def _adds(trial: Trial) -> Callable[[str, str], object]:
+    return lambda counter, key: trial.add(counter, 1, key)
+
+
+def pace(own: Writers, plain: Writers, rounds: int, slice_s: float, threads: int) -> Pace:
+    """Writers, in turns with those of plain ADD; the median of the rounds counts.
+
+    Housekeeping is left out. Nobody sends a change again that was given up; it counts as none.
+    """
+    turns: list[tuple[Slice, Slice, Slice]] = []
+    with ThreadPoolExecutor(threads) as pool:
+        for writers in (plain, own):
+            # warms up: connections, and the counters themselves
+            writers.slice(pool, threads, slice_s)
+        while len(turns) < rounds:
+            before, between, after = (
+                each.slice(pool, threads, slice_s) for each in (plain, own, plain)
+            )
+            turns.append((before, between, after))
+            # whose writers wait for each other has one round
+            if between.seconds > SLOW * max(before.seconds, after.seconds):
+                break
+    rates = [own.rate * 2 / (before.rate + after.rate) for before, own, after in turns]
+    made, given_up = sum(own.made for _, own, _ in turns), sum(own.given_up for _, own, _ in turns)
+    return Pace(statistics.median(rates), made, given_up)

@@ -15,27 +15,16 @@ from pathlib import Path
 from lab.designs import Claims, Design, Memory
 from lab.designs.design import FOR_EVER
 from lab.measure.changes import EVENTS, Counted
-from lab.measure.cost import ONE, SHOP, Spent
-from lab.measure.one_counter import DAY_MS, MINUTE_MS, OTHERS
+from lab.measure.cost import COUNTERS, ONE, SHOP, THREADS, Pace, Spent
+from lab.measure.one_counter import DAY_MS, MINUTE_MS, OTHERS, SCENARIOS
 from lab.measure.rivals import Rival
-from lab.measure.speed import COUNTERS, THREADS, Pace
 
 PAGE, TABLES = (Path(__file__).with_name(name) for name in ("page.md", "tables.txt"))
 GROUPS = {
-    "one Region": (
-        "at once",
-        "late",
-        "no reply",
-        "crash",
-        "twice",
-        "9 min",
-        "11 min",
-        "1 day",
-        "8 days",
-    ),
-    "two Regions": ("Regions", "cut off", "failover"),
+    group: tuple(scenario.name for scenario in SCENARIOS if len(scenario.regions) == number)
+    for number, group in enumerate(("one Region", "two Regions"), 1)
 }
-"""The scenarios by where they happen; together they are all."""
+"""The scenarios by where they happen."""
 
 LIMITS = {
     "everywhere": "yes, in all Regions",

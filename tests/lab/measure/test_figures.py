@@ -13,13 +13,12 @@ from lab.designs.trial import DESIGNS
 from lab.measure import bench
 from lab.measure.changes import BASE, EVENTS, SLOTS, Counted, Record
 from lab.measure.compare import FOLDED, publish
-from lab.measure.cost import Spent, on_one_counter, shop_events, spend
+from lab.measure.cost import Pace, Spent, on_one_counter, shop_events, spend
 from lab.measure.figure import Figure, Part
 from lab.measure.metered_table import Charge
 from lab.measure.one_counter import ONE, SCENARIOS, count
 from lab.measure.page import GROUPS, Row
 from lab.measure.rivals import HARM, TAKEN, Rival
-from lab.measure.speed import Pace
 from lab.measure.ways import PLAIN
 from ledger.core.requests import Program
 
