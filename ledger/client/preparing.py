@@ -71,10 +71,6 @@ class Rules:
             raise InvalidInput(f"entropy({size}) returns {size} bytes, not {shown(answer)}.")
         return answer
 
-    def plan(self, delta: Delta) -> Plan:
-        """The plan of a delta's counter."""
-        return plan_of(self.settings, delta.lane.counter)
-
     def check_takes(self, delta: Delta) -> None:
         """Raises PeriodOver, with the delta, where the delta's period takes no more changes."""
         try:
@@ -135,7 +131,8 @@ def prepare_named_hold(rules: Rules, change: Change, expires: timedelta) -> Delt
     """As `prepare_hold`, in the lane of the hold's name, which is the same for every length."""
     delta = prepare_hold(rules, change, expires)
     name = tokens.name_of(delta.token)
-    return replace(delta, lane=rules.plan(delta).lane_for(name, delta.lane.region))
+    plan = plan_of(rules.settings, delta.lane.counter)
+    return replace(delta, lane=plan.lane_for(name, delta.lane.region))
 
 
 def ours(settings: Settings, delta: Delta, *, is_hold: bool = False) -> Delta:

@@ -93,7 +93,7 @@ def add_many(
     for i, delta in sent.items():
         if delta.lane.counter in lacking:
             continue
-        is_limited = rules.plan(delta).limit is not None
+        is_limited = rules.gates(delta.lane.counter) is not None
         parts.setdefault(delta.lane if is_limited else None, {})[i] = delta
     put = lanes.add_packed if pack else lanes.add_many
     programs = tuple(
