@@ -62,10 +62,10 @@ def clean(lane: Lane, tally: Tally, settings: Settings) -> Program[list[bytes]]:
     note = items.note_of(lane, noted) if noted is not None else None
     if note is not None:
         now: Instant = yield Now()
-        if now.wall_ms < note.noted_ms - AHEAD_MAX_MS:
-            note = None
-        elif now.wall_ms - note.noted_ms < settings.keep_ms:
+        if is_young(note.noted_ms, now.wall_ms, settings.keep_ms):
             return strays
+        if note.noted_ms > now.wall_ms:  # a wrong clock wrote it
+            note = None
         else:
             pace = settings.clean_units_per_s
             ended = yield from _delete_listed(
@@ -78,6 +78,11 @@ def clean(lane: Lane, tally: Tally, settings: Settings) -> Program[list[bytes]]:
     if note is None or note.version < checkpoint.version:
         yield from _note(lane, tally, checkpoint, settings.regions)
     return strays
+
+
+def is_young(noted_ms: int, now_ms: int, keep_ms: int) -> bool:
+    """Whether a clean waits for a note to grow older (Rule 3)."""
+    return -AHEAD_MAX_MS <= now_ms - noted_ms < keep_ms
 
 
 def _note(

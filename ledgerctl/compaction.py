@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from compactor import Report, Verification
-from compactor.clean import AHEAD_MAX_MS
+from compactor.clean import is_young
 from compactor.inspection import LaneLag, error_of, lag
 from compactor.lanes import Lanes, find_lanes
 from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError
@@ -36,9 +36,8 @@ def to_do(each: LaneLag, settings: Settings, now_ms: int) -> list[str]:
     if each.damage:
         return ["damaged"]
     is_old = each.oldest_ms is not None and each.oldest_ms + settings.allowed_lateness_ms <= now_ms
-    is_kept = (
-        each.noted_ms is not None and -AHEAD_MAX_MS <= now_ms - each.noted_ms < settings.keep_ms
-    )
+    noted_ms = each.noted_ms
+    is_kept = noted_ms is not None and is_young(noted_ms, now_ms, settings.keep_ms)
     todo = (
         (each.strays, "settle"),
         (is_old and each.tail >= settings.fold_min, "fold"),
