@@ -59,23 +59,30 @@ def by_lane(keys: Iterable[Key]) -> Iterable[tuple[Lane, str, Key]]:
 
 
 def every_lane(
-    wanted: Callable[[Lane], bool], *, fold_min: int = 1
+    settings: Settings, wanted: Callable[[Lane], bool], *, fold_min: int = 1
 ) -> Program[dict[Lane, Holding]]:
-    """The wanted lanes, in order. Raises the TableErrors."""
+    """The wanted lanes, in order, without those of periods that are kept no longer. Raises the
+    TableErrors.
+    """
+    now: Instant = yield Now()
+
+    def is_wanted(lane: Lane) -> bool:
+        return wanted(lane) and plan_of(settings, lane.counter).is_kept(now.wall_ms)
+
     found: dict[Lane, Holding] = {}
     listed: set[Lane] = set()
     pages = Pages(Scan())
     while pages.more:
         page: KeyPage = yield from pages.read()
         for lane, kind, key in by_lane(page.keys):
-            if wanted(lane):
+            if is_wanted(lane):
                 holding = found.setdefault(lane, Holding())
                 if kind == "delta":  # a key does not say how many a pack holds
                     holding.deltas += fold_min if items.is_pack(key.sk) else 1
                 holding.folded |= kind == "fold"
                 holding.whole |= key == items.checkpoint_key(lane)
         for key in page.keys:
-            if (limited := gates.lane_of(key)) is not None and wanted(limited):
+            if (limited := gates.lane_of(key)) is not None and is_wanted(limited):
                 found.setdefault(limited, Holding()).gate = True
         listed.update(known for key in page.keys if (known := directory.lane_of(key)) is not None)
     for lane in found.keys() & listed:
@@ -86,13 +93,11 @@ def every_lane(
 def find_lanes(settings: Settings) -> Program[Lanes]:
     """Find the lanes, in order, except those of periods that cannot be read any more; and list
     those of the settings' Region. Raises the TableErrors of the scan."""
-    now: Instant = yield Now()
 
     def wanted(lane: Lane) -> bool:
-        is_ours = lane.region == settings.region or not settings.reads(lane)
-        return is_ours and plan_of(settings, lane.counter).is_kept(now.wall_ms)
+        return lane.region == settings.region or not settings.reads(lane)
 
-    found = yield from every_lane(wanted, fold_min=settings.fold_min)
+    found = yield from every_lane(settings, wanted, fold_min=settings.fold_min)
     needy = [
         lane
         for lane, held in found.items()

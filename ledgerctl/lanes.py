@@ -21,7 +21,7 @@ from ledger.core.cost import carried
 from ledger.core.errors import GaveUp, LedgerError, TableError
 from ledger.core.requests import Key, Program, Request, Scan
 from ledger.core.running import through
-from ledger.core.settings import Settings, plan_of
+from ledger.core.settings import Settings
 from ledger.core.values import Lane
 from ledger.lane import directory
 from ledgerctl import show
@@ -75,7 +75,7 @@ def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = F
     a lane and no scan finds one, and the TableErrors."""
     if not scan:
         return _listed(call, prefix, at_home=at_home)
-    holdings = call.run(every_lane(_wanted(call, prefix)))
+    holdings = call.run(every_lane(call.settings, lambda lane: lane.counter.startswith(prefix)))
     call.note(f"scanned the table for names: {show.cost(call.meter.take())}")
     if unlisted := [lane for lane, held in holdings.items() if not held.listed]:
         call.note(f"lanes that no directory has: {few_of(unlisted)}. {LISTS}", "yellow")
@@ -115,16 +115,6 @@ def few_of(lanes: Iterable[object]) -> str:
     )
 
 
-def _wanted(call: Call, prefix: str) -> Callable[[Lane], bool]:
-    """Whether a lane is of a counter that begins with `prefix`, and of no period that nobody
-    looks at any more.
-    """
-    now_ms = call.surroundings.clock()
-    return lambda lane: (
-        lane.counter.startswith(prefix) and plan_of(call.settings, lane.counter).is_kept(now_ms)
-    )
-
-
 class _TooLarge(Exception):
     pass
 
@@ -142,7 +132,7 @@ def _scan_of_young(call: Call, prefix: str, no_lane: str) -> Found:
         return (yield request)
 
     try:
-        holdings = call.run(through(every_lane(_wanted(call, "")), step))
+        holdings = call.run(through(every_lane(call.settings, lambda _: True), step))
     except _TooLarge:
         do = (
             "Add --scan, which reads the whole table; or first run `ledgerctl compact` without "
@@ -169,12 +159,13 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
     damaged: list[Key] = []
     empty: list[str] = []
     for region in call.settings.regions:
-        listing = call.run(directory.listing(region), region if at_home else None)
+        listing = call.run(directory.listing(region, call.settings), region if at_home else None)
         lanes += listing.lanes
         damaged += listing.damaged
-        empty += [] if listing.lanes else [region]
+        empty += [] if listing.lanes or listing.retired else [region]
     no_lane = f"The directory of {' '.join(empty)} names no lane:"
-    if not lanes and not at_home and not damaged:
+    names_none = len(empty) == len(call.settings.regions)
+    if names_none and not at_home and not damaged:
         return _scan_of_young(call, prefix, no_lane)
     call.note(
         f"read the directory of {' '.join(call.settings.regions)}: {show.cost(call.meter.take())}"
@@ -183,13 +174,13 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
         keys = few_of(f"pk={key.pk!r} sk={key.sk!r}" for key in damaged)
         call.note(f"skipped items of the directory that name no lane: {keys}", "red")
     no_lane += " nobody has added yet, or no compactor has listed one."
-    if not lanes:
+    if names_none:
         raise Wrong(
             "EmptyDirectory", no_lane, f"--scan reads the whole table instead. {LISTS}", DATA
         )
     if empty:
         call.note(no_lane, "yellow")
-    return Found(sorted(filter(_wanted(call, prefix), lanes)))
+    return Found(sorted(lane for lane in lanes if lane.counter.startswith(prefix)))
 
 
 def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:

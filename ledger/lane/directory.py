@@ -16,7 +16,18 @@ from typing import NamedTuple
 from ledger.core import items
 from ledger.core.errors import InvalidInput, TableError, TableMissing
 from ledger.core.plan import longest
-from ledger.core.requests import GetMany, Item, Key, Page, Program, Query, Together, keyed
+from ledger.core.requests import (
+    GetMany,
+    Instant,
+    Item,
+    Key,
+    Now,
+    Page,
+    Program,
+    Query,
+    Together,
+    keyed,
+)
 from ledger.core.requests import key_of as key_of_item
 from ledger.core.running import answered
 from ledger.core.settings import Settings, plan_of
@@ -59,35 +70,44 @@ def page_of(region: str, bucket: int, after: str | None = None, limit: int | Non
 
 
 class Listing(NamedTuple):
-    """lanes: in order. damaged: keys in the directory that name no lane; they are skipped."""
+    """lanes: in order. damaged: keys in the directory that name no lane; they are skipped.
+
+    retired: lanes of periods that are kept no longer.
+    """
 
     lanes: list[Lane]
     damaged: list[Key]
+    retired: list[Lane]
 
 
-def listed(found: Iterable[Item], settings: Settings, now_ms: int) -> Listing:
-    """The lanes that items of a directory name, in the order of the items, without those of periods
-    that are kept no longer.
+def listed(found: Iterable[Item], settings: Settings, now_ms: int | None) -> Listing:
+    """The lanes that items of a directory name, in the order of the items.
+
+    now_ms: None: no lane counts as retired.
     """
-    lanes, damaged = _named(found)
-    kept = [lane for lane in lanes if plan_of(settings, lane.counter).is_kept(now_ms)]
-    return Listing(kept, damaged)
-
-
-def _named(found: Iterable[Item]) -> Listing:
-    named = Listing([], [])
+    listing = Listing([], [], [])
     for key in map(key_of_item, found):
         lane = lane_of(key)
-        named.damaged.append(key) if lane is None else named.lanes.append(lane)
-    return named
+        if lane is None:
+            listing.damaged.append(key)
+        elif now_ms is None or plan_of(settings, lane.counter).is_kept(now_ms):
+            listing.lanes.append(lane)
+        else:
+            listing.retired.append(lane)
+    return listing
 
 
-def listing(region: str) -> Program[Listing]:
+def listing(
+    region: str, settings: Settings, *, including_retired: bool = False
+) -> Program[Listing]:
     """All lanes in the directory of a Region: a Query for each bucket, AT_ONCE at a time.
 
-    Raises the TableErrors.
+    including_retired: `lanes` has those of periods that are kept no longer, too. Raises the
+    TableErrors.
     """
-    found = Listing([], [])
+    now: Instant | None = None if including_retired else (yield Now())
+    now_ms = None if now is None else now.wall_ms
+    found = Listing([], [], [])
     for first in range(0, BUCKETS, AT_ONCE):
         buckets = [Pages(page_of(region, bucket)) for bucket in range(first, first + AT_ONCE)]
         while left := [pages for pages in buckets if pages.more]:
@@ -96,9 +116,10 @@ def listing(region: str) -> Program[Listing]:
             )
             for pages, page in zip(left, answers, strict=True):
                 pages.take(page)
-                lanes, damaged = _named(page.items)
+                lanes, damaged, retired = listed(page.items, settings, now_ms)
                 found.lanes.extend(lanes)
                 found.damaged.extend(damaged)
+                found.retired.extend(retired)
     found.lanes.sort()
     return found
 
@@ -144,7 +165,7 @@ def counters_below(
     """
     names = set[str]()
     for region in regions:
-        program = _in_region(prefixes, rules, region, anything)
+        program = _in_region(prefixes, rules, settings, region, anything)
         try:
             names |= (
                 yield from at(region, program)
@@ -163,10 +184,15 @@ def counters_below(
 
 
 def _in_region(
-    prefixes: Collection[str], rules: Collection[str], region: str, anything: bool
+    prefixes: Collection[str],
+    rules: Collection[str],
+    settings: Settings,
+    region: str,
+    anything: bool,
 ) -> Program[set[str]]:
-    listed = (yield from listing(region)).lanes
-    lanes = [lane for lane in listed if longest(rules, lane.counter) in prefixes]
+    # by a rule that is yet to come, a lane that is there may look retired
+    there = yield from listing(region, settings, including_retired=True)
+    lanes = [lane for lane in there.lanes if longest(rules, lane.counter) in prefixes]
     names = {lane.counter for lane in lanes} if anything else set[str]()
     if names:
         return names

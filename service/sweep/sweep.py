@@ -139,7 +139,7 @@ def _keep(swept: Swept, place: Place, settings: Settings) -> Steps:
 def _send(
     swept: Swept, items: Sequence[Item], settings: Settings, pick: Callable[[], bool], now_ms: int
 ) -> Steps:
-    lanes, damaged = directory.listed(items, settings, now_ms)
+    lanes, damaged, _ = directory.listed(items, settings, now_ms)
     swept.damaged += damaged
     verified = [lane for lane in lanes if pick()]
     yield from _put(map(Sweep, lanes))

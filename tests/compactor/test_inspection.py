@@ -93,7 +93,7 @@ def test_every_lane_that_is_wanted_is_found_with_what_it_holds() -> None:
         home.store([items.pack_item(pack_of([delta(1, other), delta(2, other)]))])
         home.store([items.note_item(CleanNote(lost, 1, 0))])
         home.after(Scan, lambda _, page: page._replace(keys=page.keys[::-1]))  # a scan has no order
-        found = home.run(every_lane(lambda lane: lane.counter != "x"))
+        found = home.run(every_lane(settings(), lambda lane: lane.counter != "x"))
         assert list(found.items()) == [
             (LANE, Holding(deltas=7, folded=True, whole=True, listed=True)),
             (lost, Holding(deltas=1, folded=True)),

@@ -35,7 +35,7 @@ from ledger.tables.memory import MemoryTable
 from reader.history import history
 from reader.read import read
 from tests.ledger.test_table_errors import KEY, item
-from tests.world import COUNTER, LANE, READ_MS, compactor, delta, two_regions
+from tests.world import COUNTER, LANE, READ_MS, compactor, delta, settings, two_regions
 
 
 def test_now_is_the_given_clock_beside_a_monotonic_one() -> None:
@@ -147,7 +147,7 @@ def test_nothing_is_silently_short(monkeypatch: pytest.MonkeyPatch) -> None:
     programs: list[Callable[[], Program[object]]] = [
         lambda: read([LANE], consistent=True, read_time_max_ms=READ_MS),
         lambda: history(LANE, consistent=True, read_time_max_ms=READ_MS),
-        lambda: every_lane(lambda lane: True),
+        lambda: every_lane(settings(), lambda lane: True),
         lambda: strays(LANE),
         lambda: recount(LANE),
         lambda: verify(LANE),

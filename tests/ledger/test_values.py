@@ -6,7 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,13 @@ from ledger.core import tokens
 from ledger.core.checks import check_counter, check_time, to_datetime, to_ms
 from ledger.core.cost import item_bytes, read_units, value_bytes, write_units
 from ledger.core.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidTime
+from ledger.core.keep import Keep
 from ledger.core.requests import Key
 from ledger.core.values import Delta, Lane
 from ledger.lane import directory
 from tests.strategies import Name, Number, made_tokens
 from tests.world import A as HOME
-from tests.world import Region
+from tests.world import Region, settings
 
 LANE = Lane(HOME, 0, "stock:85123A")
 A, B = (tokens.make(1_000 + n, bytes(10)) for n in range(2))
@@ -71,7 +72,7 @@ def test_a_token_is_the_ulid_of_ulid_py(time_ms: int, randomness: bytes) -> None
 
 
 ADDS = """
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from ledger import Ledger, Settings
 from ledger.memory import MemoryTable
 from reader import Reader
@@ -242,7 +243,19 @@ def test_the_directory_has_an_item_a_lane_and_passes_damage_by() -> None:
     assert [directory.lane_of(key) for key in damaged] == [None] * len(damaged)
     table = Region()
     table.store([*map(directory.item_of, lanes), {"pk": {"S": bucket}, "sk": {"S": "x"}}])
-    assert table.run(directory.listing(HOME)) == (sorted(lanes[:3]), [Key(bucket, "x")])
+    found = table.run(directory.listing(HOME, settings()))
+    assert found == (sorted(lanes[:3]), [Key(bucket, "x")], [])
+
+
+def test_a_listing_leaves_lanes_out_that_are_retired() -> None:
+    old, base = Lane(HOME, 0, "llm:key@1971-01"), Lane(HOME, 0, "llm:key")
+    table = Region()
+    table.now_ms = 10**12  # in 2001
+    table.store([*map(directory.item_of, (old, base))])
+    of = settings(periods={"llm:": Keep(late=timedelta(days=1), keep=timedelta(days=9))})
+    assert table.run(directory.listing(HOME, of)) == ([base], [], [old])
+    every = table.run(directory.listing(HOME, of, including_retired=True))
+    assert every == ([base, old], [], [])
 
 
 KB = 1024

@@ -174,7 +174,7 @@ def test_a_bucket_that_cannot_be_read_is_an_error_and_no_gap() -> None:
     with pytest.raises(LedgerError, match="slower"):
         reader(Region().after(Together, after)).counters()
     with pytest.raises(LedgerError, match="slower"):
-        Region().after(Together, after).run(directory.listing(A))
+        Region().after(Together, after).run(directory.listing(A, settings()))
 
 
 def test_what_is_no_page_or_no_place_is_refused() -> None:
