@@ -242,7 +242,11 @@ class NotAllowed(TableError):
     """
 
     is_denied = False
-    """The role lacks a permission; else its credentials are missing, wrong or expired."""
+    """The role lacks a permission; else its credentials are missing, wrong or expired.
+
+    A table of your own that raises NotAllowed sets it: after a denial a process goes on without the
+    table's shape, else it reads the shape again before each call.
+    """
 
 
 class TableMissing(TableError):
