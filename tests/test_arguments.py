@@ -165,15 +165,8 @@ DIFFERS: dict[str, Any] = (
 DIFFERS |= {f"Period.{name}": {"name": "llm:key@1970-01-01"} for name in ("start", "end")}
 DIFFERS |= {name: {"change": Change(**KEYED)} for name in ("ChangeQueue.send", "message.dumps")}
 ASK_AWS = {"table", "tables", "client", "clients"}
-INNER = {
-    f"Settings.{name}"
-    for name in ("shards_of", "limit_of", "lane_for", "thresholds_of", "told_here")
-}
-INNER |= {"MemoryTable.answer"}
-INNER |= {
-    f"Settings.{name}" for name in ("keep_of", "term_of", "retires_s", "is_kept", "check_kept")
-}
-"""Called with what was checked."""
+INNER = {"Settings.lane_for", "Settings.is_kept", "Settings.check_kept", "MemoryTable.answer"}
+"""Called with a token or a time that was checked."""
 
 Use = Callable[..., object]
 Call = tuple[Use, Mapping[str, object]]
