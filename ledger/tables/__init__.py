@@ -6,6 +6,7 @@
 | exchange | the program from the request to its answer, page by page, batch by batch |
 | send | sends one operation, and again while that helps |
 | ask | the operation's arguments, and what its response means |
+| expressions | the texts of its conditions and actions, each made once |
 | failures, refusals | what a failure of botocore means, and each code of DynamoDB |
 | consumed | what the operation cost |
 | boto, fast, connections | the clients |

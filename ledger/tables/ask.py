@@ -12,12 +12,10 @@ https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Operations_Am
 
 import uuid
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ledger.core import errors, items
-from ledger.core.actions import update_expression
-from ledger.core.conditions import Absent, Names
+from ledger.core.conditions import Absent
 from ledger.core.requests import (
     Delete,
     Get,
@@ -33,6 +31,7 @@ from ledger.core.requests import (
     Write,
     keyed,
 )
+from ledger.tables.expressions import expressions
 
 GET_KEYS_MAX, STATEMENTS_MAX = 100, 25
 _SHOW = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
@@ -133,27 +132,17 @@ def key_of(item: Any) -> Key:
 
 
 def _write(write: Write, table: str) -> dict[str, Any]:
-    if isinstance(write, Put) and isinstance(write.condition, Absent):
-        text, names_of = _absent(write.condition)
-        asked = {"ConditionExpression": text, "ExpressionAttributeNames": dict(names_of), **_SHOW}
-        return {"TableName": table, "Item": write.item, **asked}
-    names = Names()
-    what: dict[str, Any] = (
-        {"Item": write.item} if isinstance(write, Put) else {"Key": keyed(write.key)}
-    )
-    if isinstance(write, Update):
-        what["UpdateExpression"] = update_expression(write.actions, names)
+    made: dict[str, Any] = {"TableName": table}
+    if isinstance(write, Put):
+        made["Item"] = write.item
+    else:
+        made["Key"] = keyed(write.key)
     if write.condition is not None:
-        what |= {"ConditionExpression": write.condition.expression(names), **_SHOW}
-    return {"TableName": table, **what, **names.arguments()}
-
-
-@lru_cache
-def _absent(condition: Absent) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """The expression of nearly every put, and its names: each change has the same."""
-    names = Names()
-    text = condition.expression(names)
-    return text, tuple(names.arguments()["ExpressionAttributeNames"].items())
+        made |= _SHOW
+    actions = write.actions if isinstance(write, Update) else ()
+    if actions or write.condition is not None:
+        made |= expressions(actions, write.condition)
+    return made
 
 
 def _query(query: Query) -> dict[str, Any]:
