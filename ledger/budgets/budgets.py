@@ -5,8 +5,6 @@ is in the name.
 Rule 2: a reservation ends with its call, however that ends, and by itself when the process dies.
 Rule 3: a call that fails before it has a cost counts nothing. A call without a cost that ended
 well, or that a cancelled task or a time-out left, counts its estimate: an unknown cost is not free.
-Rule 4: a task that is cancelled during a reservation releases the hold that the answer brings,
-unless the call has a name by which others may make it, too.
 """
 
 from __future__ import annotations
@@ -185,6 +183,8 @@ class Call:
         try:
             self.holds = tuple(await asyncio.shield(reservation))
         except asyncio.CancelledError:
+            # Rule 4: the cancelled task releases the hold that the answer brings, unless the call
+            # has a name by which others may make it, too.
             go_on(self._let_go(reservation))
             raise
         self._was_opened = True

@@ -7,13 +7,6 @@ Rule 2: First come, first sent: the first that waits leads, and takes with it al
 Rule 3: A put that is stuck holds nobody: the first that waits leads after WAIT_S, as long as fewer
 than IN_FLIGHT_MAX puts are in flight. The first alone has a timer, so however many wait, one thread
 wakes up for nothing.
-Rule 4: Every caller gets an outcome of its own, whatever happens to the leader; a caller that is
-interrupted, at any line, leaves nothing in the queue. So the leader notes its batch before it takes
-it out, and `_leave` may come from anywhere.
-Rule 5: Lanes without a limit share a queue: each request takes the changes of up to so many lanes
-as it has places for. A limited lane has a queue of its own, because its gate decides its changes
-together.
-Rule 6: Each change that went in a put has an equal share of its cost, the leader's too.
 """
 
 import threading
@@ -103,6 +96,9 @@ class Gatherer:
 
         Raises its LedgerError; Unavailable (nothing written) after `close`.
         """
+        # Rule 5: lanes without a limit share a queue: each request takes the changes of as many
+        # lanes as it has places for. A limited lane has a queue of its own, because its gate
+        # decides its changes together.
         waiter = Waiter(delta, delta.lane if self._is_limited(delta.lane) else None)
         try:
             outcome = self._outcome(waiter)
@@ -161,6 +157,9 @@ class Gatherer:
         with self._lock:
             if not queue.is_first(waiter) or len(queue.leaders) >= IN_FLIGHT_MAX:
                 return
+            # Rule 4: every caller gets an outcome of its own, whatever happens to the leader. A
+            # caller that is interrupted, at any line, leaves nothing in the queue. So the leader
+            # notes its batch before it takes it out, and `_leave` may come from anywhere.
             waiter.batch = queue.first_batch()
             queue.leaders.add(waiter)
             queue.drop(waiter.batch)
@@ -174,6 +173,7 @@ class Gatherer:
             try:
                 outcomes = self._send([waiter.delta for waiter in batch])
             finally:
+                # Rule 6: each change of a put has an equal share of its cost, the leader's too
                 share = meter.take().share(len(batch))
                 for waiter in batch:
                     waiter.cost = share

@@ -8,8 +8,6 @@ names the field. It refuses a message of many changes as a whole: a sender that 
 may have meant the others otherwise.
 Rule 3: `loads` reads what `dumps` wrote as the same change, `loads_many` every message. The format:
 docs/producers.md.
-Rule 4: A change with `then` is a transfer, and nothing else is: every reader of the message can
-finish it.
 """
 
 import json
@@ -186,6 +184,8 @@ def _checked(change: object) -> Change:
         name: _named(name, check, getattr(change, name)) for name, check in CHECKS
     }
     made = Change(**checked)
+    # Rule 4: a change with `then` is a transfer, and nothing else is: every reader of the message
+    # can finish it.
     return made if made.then is None else _transfer(made)
 
 

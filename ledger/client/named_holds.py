@@ -6,7 +6,6 @@ Rule 2: no call writes the name alone as GRANTED. So where it says so there is a
 or filed, whose token differs from the name in its last two bytes, its length; a call with the same
 length knows it.
 Rule 3: the error of a look for the hold of a name does not deny that this very call granted it.
-Rule 4: `close` decides a name that is open, as CLOSED: then no call is granted or refused under it.
 """
 
 from dataclasses import replace
@@ -69,6 +68,7 @@ def close(gates: Gates, delta: Delta) -> Program[tuple[Delta, Decision]]:
         if decision is not None:
             return (yield from _followed(gates, delta, decision))
         assert version is not None  # as of a token that nobody knows
+        # Rule 4: a name that is closed grants and refuses no call.
         answer = yield from write(gates, lane, updates.close(lane, gates.limit, name, version))
         if isinstance(answer, Written):
             yield from perhaps_roll(gates, lane, answer.item, name)

@@ -6,8 +6,6 @@ Rule 2: Key and time are in the body, so sending a change again is harmless, and
 every failure.
 Rule 3: A message has as many changes as MESSAGE_BYTES_MAX allows, so transport costs less than the
 count. If a message fails, each of its changes fails with an error of its own.
-Rule 4: This module is imported only by those who use it, and a client is made only by
-`ChangeQueue`.
 """
 
 from __future__ import annotations
@@ -94,6 +92,7 @@ class ChangeQueue:
                 f"group is 1 to 128 printable ASCII characters without spaces, not {shown(group)}."
             )
         self.url, self.group = url, group
+        # Rule 4: only a queue makes a client, so an import makes none.
         self._client = client if client is not None else _client(region)
         self._pause = pause
         self._jitter = jitter

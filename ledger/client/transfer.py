@@ -10,9 +10,6 @@ refund stays undecided, and the call raises TransferStuck: it writes nothing tha
 to read. A refund that was refused all the same, because somebody applied it alone, is final; then
 all calls try the next name, in the same order, each only after a refusal of the one before. So at
 most one refund counts.
-Rule 4: both counters must take changes before the debit is added, by the clock and by the table's
-shape. A transfer that is half-way when a period and its `late` are over stays so, because a slower
-credit may be on its way.
 """
 
 from __future__ import annotations
@@ -34,6 +31,9 @@ def transfer(rules: Rules, of: Change) -> Program[Transfer]:
     """
     first = preparing.prepare(rules, steps.debit(of))
     second = preparing.prepare(rules, steps.credit(of, first.lane.region))
+    # Rule 4: both counters must take changes before the debit is added, by the clock and by the
+    # table's shape. A transfer that is half-way when a period and its `late` are over stays so,
+    # because a slower credit may be on its way.
     for delta in (first, second):
         rules.check_takes(delta)
     if not rules.shape.is_known:

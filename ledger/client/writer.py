@@ -4,8 +4,6 @@ Rule 1: A token is made once, before anything is sent.
 Rule 2: A retry never makes a new one.
 Rule 3: The Region where a change was first requested decides its lane, not the Region that happens
 to write it.
-Rule 4: With `gather` a change waits for the put that is in flight, and shares the next one
-(`gather.py`).
 """
 
 from __future__ import annotations
@@ -310,6 +308,7 @@ class Ledger:
         if self._gatherer is None:
             return self._run(programs.add(self._rules, delta))
         self._run(programs.check_first(self._rules, delta))
+        # Rule 4: the change waits for the put that is in flight, and shares the next one.
         return self._gatherer.value.add(delta)
 
     def _send(self, deltas: Sequence[Delta | LedgerError], *, pack: bool) -> list[Outcome]:

@@ -7,8 +7,6 @@ Rule 2: every action looks at the item as it was before the update, and no two a
 name one path.
 Rule 3: an entry of a map can be written only where the map is; `Add` is for attributes of the item
 itself.
-Rule 4: an SDK sends an update without an answer again by itself, so an `Add` stands behind a
-condition that its own effect breaks, or in a transaction with a token. Else it may add twice.
 Source:
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html
 """
@@ -54,6 +52,9 @@ class Set(NamedTuple):
 
 class Add(NamedTuple):
     """Add a whole number to a number; a missing one counts as 0."""
+
+    # Rule 4: an SDK sends an update without an answer again by itself, so an `Add` stands behind a
+    # condition that its own effect breaks, or in a transaction with a token. Else it may add twice.
 
     path: str
     change: int

@@ -7,12 +7,6 @@ the table need no context.
 Rule 2: code that hands programs to threads of its own takes the meter along: `carried`.
 Rule 3: a meter ends only in the context where it was entered: a coroutine that nobody finishes ends
 in whatever context the garbage collector runs, perhaps in the middle of another call.
-Rule 4: a request is open from when it is sent until its answer is counted, so a request of a call
-that was cancelled or interrupted counts as one without a known cost.
-Rule 5: Sizes are bytes, a KB is 1,024; items are in the low-level format: `{"pk": {"S": "a"},
-"change": {"N": "-6"}}`.
-Round up before anything else: a unit is never split, except that an eventually consistent read is
-half of one.
 Sources:
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 (sizes) and
@@ -108,6 +102,8 @@ class Meter:
     def take(self) -> Cost:
         """The cost since the last `take`; an open request counts as one without a known cost."""
         with self._lock:
+            # Rule 4: a request is open from when it is sent until its answer is counted, so that
+            # of a call that was cancelled or interrupted counts as one without a known cost
             taken, unanswered = self._cost, self._open
             self._cost, self._open = NOTHING, 0
         return taken + Cost(unanswered, unanswered, untold=unanswered) if unanswered else taken
@@ -129,6 +125,9 @@ def carried(work: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
 Item = Mapping[str, Mapping[str, Any]]
 
+# Rule 5: sizes are bytes, a KB is 1,024; items are in the low-level format: `{"pk": {"S": "a"},
+# "change": {"N": "-6"}}`. Round up before anything else: a unit is never split, except that an
+# eventually consistent read is half of one.
 WRITE_UNIT_BYTES, READ_UNIT_BYTES = 1024, 4096
 TRANSACTIONAL = 2  # a transaction prepares, then commits: every unit twice
 

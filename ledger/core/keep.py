@@ -8,8 +8,6 @@ name and clock alone. Else a late retry would find nothing where its first attem
 count again.
 Rule 3: Items retire 30 days after all of this, so a clock may be wrong by so much; no read looks at
 a period then.
-Rule 4: A base, a name below such a prefix without a period, decides nothing; so a period is no
-base.
 """
 
 from __future__ import annotations
@@ -140,4 +138,6 @@ class Term:
 def term_of(counter: str, keep: Keep) -> Term | None:
     """The term of a counter; None for a base."""
     base, span = parted(counter)
+    # Rule 4: a base, a name below such a prefix without a period, decides nothing; so a period is
+    # no base.
     return None if span is None else Term(base, span, keep)

@@ -7,8 +7,6 @@ Rule 2: A counter begins at 0, so 0 is within every limit.
 Rule 3: A Threshold is strict: `above=1_000` holds at 1,001 and not at 1,000, `below=10` at 9 and
 not at 10. A threshold of a limit has a number of its own for each counter, and follows the limit as
 it is set now, never that of the settings.
-Rule 4: A counter without a published crossing is outside all of its thresholds.
-Rule 5: A Threshold decides nothing: it may change at any time, and no add and no read looks at it.
 """
 
 from __future__ import annotations
@@ -104,7 +102,10 @@ class Shape:
 
 
 IN, OUT = "in", "out"
-"""The sides of a threshold: it holds for the value, or it does not."""
+"""The sides of a threshold: it holds for the value, or it does not.
+
+Rule 4: a counter without a published crossing is outside all of its thresholds.
+"""
 
 BOUNDS = ("above", "below", "of_ceiling", "left")
 """The kinds of threshold: numbers, then parts of a limit."""
@@ -113,6 +114,8 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _UNNAMED = "{kind}-{bound}"
 
 
+# Rule 5: a Threshold decides nothing. It may change at any time, and no add and no read looks at
+# it.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threshold:
     """A number that a value may pass, given in one of four ways. Two follow the limit. Raises

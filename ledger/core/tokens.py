@@ -4,15 +4,6 @@ Rule 1: Only this file makes the text of a ULID, without a library: two distribu
 `ulid`, and a user may need either. In the tests ulid-py is the judge of every token.
 Rule 2: The time and the randomness always come from outside.
 Rule 3: A retry of the same (counter, idempotency key, at) yields the same token.
-Rule 4: Only the canonical 26 characters are a token, because the order of the text must be the
-order of the bytes.
-Rule 5: The token of a hold says until when it holds, rounded up, by a thousandth at most, to fit
-two bytes: the length is part of the token, so a retry cannot name another.
-Rule 6: Where a call may come with another length, as that of a process, its holds have a name: a
-token that differs from the hold's in the last two bytes alone, and that is the same for every
-length.
-Rule 7: A call of several steps names each by a Step, which is of a kind of its own: no caller's key
-has its token.
 Source of the format: https://github.com/ulid/spec
 """
 
@@ -60,6 +51,7 @@ def keyed(counter: str, idempotency_key: str, time_ms: int, kind: str = "") -> s
     front, so that ("ab", "c") and ("a", "bc") differ. kind: put before these where the key is no
     change's, such as HOLD. STEP comes before all of it where the key is a Step.
     """
+    # Rule 7: a Step is of a kind of its own: no caller's key has its token.
     first = STEP if isinstance(idempotency_key, Step) else ""
     text = f"{first}{kind}{len(counter)}:{counter}{idempotency_key}".encode()
     return make(time_ms, hashlib.sha256(text).digest()[:RANDOM_BYTES])
@@ -67,6 +59,8 @@ def keyed(counter: str, idempotency_key: str, time_ms: int, kind: str = "") -> s
 
 def is_token(text: str) -> bool:
     """Whether `text` is a ULID in its canonical spelling."""
+    # Rule 4: only the canonical 26 characters are a token, because the order of the text must be
+    # the order of the bytes.
     return _CANONICAL.fullmatch(text) is not None
 
 
@@ -135,6 +129,8 @@ def with_length(token: str, length_ms: int) -> str:
     """A token whose last two bytes are its hold's length (11 bits, 5 of exponent, rounded up):
     64 random bits stay.
     """
+    # Rule 5: the token of a hold says until when it holds, rounded up, by a thousandth at most, to
+    # fit two bytes. The length is part of the token, so a retry cannot name another.
     exponent = 0
     while (mantissa := -(-length_ms >> exponent)) > 0x7FF:
         exponent += 1
@@ -154,6 +150,9 @@ def name_of(hold: str) -> str:
     """The token that stands for a hold of whatever length: the hold's, with an end that is no
     length in its place.
     """
+    # Rule 6: where a call may come with another length, as that of a process, its holds have a
+    # name: a token that differs from the hold's in the last two bytes alone, and that is the same
+    # for every length.
     data = to_bytes(hold)[:14]
     return from_bytes(
         data + (_NO_LENGTH | int.from_bytes(data[6:8], "big") & 0x7FF).to_bytes(2, "big")
