@@ -17,8 +17,7 @@ from lab.histories.judges.periods import CARRY, CEILING, PeriodJudge
 from lab.histories.judges.periods_end import PeriodsAtEnd
 from lab.histories.stage.stage import finish
 from lab.histories.stage.world import WatchedWorld
-from ledger.client import preparing, programs
-from ledger.client.preparing import Rules
+from ledger.client import programs
 from ledger.core.checks import to_datetime
 from ledger.core.errors import LedgerError, LimitReached, PeriodOver
 from ledger.core.keep import Keep
@@ -26,7 +25,6 @@ from ledger.core.limit import Limit
 from ledger.core.requests import Key, Program
 from ledger.core.settings import Settings
 from ledger.core.values import Change
-from reader.rules import Rules as Reads
 from simulator.process import Log
 
 OLD, NEW, PLAIN = "q:a@1970-12-14", "q:a@1970-12-15", "p:a@1970-11-01"
@@ -96,19 +94,12 @@ class PeriodSteps(Part):
 
     # -- the processes
 
-    def _rules(self, region: str) -> Rules:
-        return Rules(self.judge.own(region), lambda: self.world.now_ms, lambda size: bytes(size))
-
     def _adding(self, name: str, change: int, region: str) -> Program[object]:
         term = self.judge.term(name)
         at_ms = min(self.world.now_ms, term.end_ms - 1)
-        rules = self._rules(region)
-        delta = preparing.prepare(
-            rules, Change(name, change, f"{change} {region}", to_datetime(at_ms), region)
-        )
-        if name != PLAIN:
-            self.judge.judge(name).amounts[delta.lane, delta.token] = change
-        return programs.add(rules, delta)
+        rules = self.judge.rules(region)
+        asked = Change(name, change, f"{change} {region}", to_datetime(at_ms), region)
+        return programs.add(rules, self.judge.prepared(rules, asked))
 
     @process
     def add(self, region: str, name: str, change: int) -> Program[object]:
@@ -117,7 +108,7 @@ class PeriodSteps(Part):
 
     @process
     def set_limit(self, region: str, counter: str, ceiling: int) -> Program[None]:
-        return programs.set_limit(self._rules(region), counter, ceiling=ceiling)
+        return programs.set_limit(self.judge.rules(region), counter, ceiling=ceiling)
 
     def _visiting(self) -> Program[object]:
         (lane,) = self.judge.settings.lanes_of(PLAIN, HOME)
@@ -129,7 +120,7 @@ class PeriodSteps(Part):
 
     @process
     def read(self, region: str) -> Program[object]:
-        return Reads(self.judge.own(region), 0, True, lambda: self.world.now_ms).balances([PLAIN])
+        return self.judge.reads(region).balances([PLAIN])
 
 
 SHORT = (do.having(resting=True), do.sold(NEW, 6))

@@ -20,7 +20,10 @@ from lab.histories.judges.gates import GateJudge
 from lab.histories.stage.judge import Judge
 from lab.histories.stage.stage import REGIONS, Stage
 from lab.histories.stage.world import WatchedWorld
+from ledger.client import preparing
+from ledger.client.preparing import Rules
 from ledger.core.checks import AHEAD_MAX_MS, to_datetime
+from ledger.core.clocks import Clock
 from ledger.core.errors import (
     DamagedItem,
     GateLost,
@@ -35,9 +38,10 @@ from ledger.core.limit import UP
 from ledger.core.period import Period
 from ledger.core.requests import Item, Key
 from ledger.core.settings import Settings
-from ledger.core.values import Lane
+from ledger.core.values import Change, Delta, Lane
 from ledger.gate import items as gates
 from ledger.gate.gate import Gate
+from reader.rules import Rules as Reads
 
 CEILING, CARRY = 6, 3
 PLAIN, LIMITED = ("p:a", "p:b"), ("q:a", "q:b")
@@ -119,6 +123,21 @@ class PeriodJudge(Judge):
 
     def own(self, region: str) -> Settings:
         return replace(self.settings, region=region)
+
+    def rules(self, region: str, clock: Clock | None = None) -> Rules:
+        """Those of a process in a Region, by its clock; without one, by the true time."""
+        return Rules(self.own(region), clock or (lambda: self.world.now_ms), bytes)
+
+    def reads(self, region: str, clock: Clock | None = None) -> Reads:
+        """The same, of who reads."""
+        return Reads(self.own(region), 0, True, clock or (lambda: self.world.now_ms))
+
+    def prepared(self, rules: Rules, change: Change) -> Delta:
+        """A change before it is added; the judge of its gates knows what it is of then."""
+        delta = preparing.prepare(rules, change)
+        if self.settings.limit_of(change.counter) is not None:
+            self.judge(change.counter).amounts[delta.lane, delta.token] = change.change
+        return delta
 
     def term(self, name: str) -> Term:
         term = self.settings.plan(name).term

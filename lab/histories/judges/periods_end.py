@@ -15,8 +15,7 @@ from compactor.visit import visit
 from lab.histories.judges.periods import CARRY, LIMITED, PLAIN, PeriodJudge
 from lab.histories.stage.judge import Judge
 from lab.histories.stage.stage import REGIONS, finish
-from ledger.client import preparing, programs
-from ledger.client.preparing import Rules
+from ledger.client import programs
 from ledger.core.checks import to_datetime
 from ledger.core.errors import LimitReached
 from ledger.core.limit import UP
@@ -39,7 +38,7 @@ class PeriodsAtEnd(Judge):
             name for name in self.periods.names() if now_ms < self.periods.term(name).kept_until_ms
         ]
         for region in REGIONS[:2]:
-            calls = Reads(self.periods.own(region), 0, True, lambda: now_ms)
+            calls = self.periods.reads(region)
             for name in kept:
                 self._is_right(region, name, calls)
         for name in kept:
@@ -71,9 +70,9 @@ class PeriodsAtEnd(Judge):
         by then.
         """
         world, before = self.world, self.periods.term(name).before
-        rules = Rules(self.periods.own(REGIONS[0]), lambda: world.now_ms, lambda size: bytes(size))
-        delta = preparing.prepare(rules, Change(name, 10**6, "short", to_datetime(world.now_ms)))
-        self.periods.judge(name).amounts[delta.lane, delta.token] = delta.change
+        rules = self.periods.rules(REGIONS[0])
+        change = Change(name, 10**6, "short", to_datetime(world.now_ms))
+        delta = self.periods.prepared(rules, change)
         with suppress(LimitReached):
             finish(world, REGIONS[0], programs.add(rules, delta))
         old, new = self._first(before.name), self._first(name)

@@ -116,11 +116,7 @@ class Periods:
         own.append(self.stage.enter(name, region, lambda: script(region, own)))
 
     def produces(self, producer: Producer) -> Script:
-        rules = Rules(
-            self.judge.own(producer.region),
-            lambda: self.clock(producer.process),
-            lambda size: bytes(size),
-        )
+        rules = self.judge.rules(producer.region, lambda: self.clock(producer.process))
         for n in range(1 + self.choices.pick(4) + 3 * self.is_short):
             if n >= len(producer.mine) and len(self.judge.asked) < NUMBERS_MAX:
                 yield Sleep(one_of(self.choices, (0, HOUR, DAY // 2)))
@@ -158,10 +154,7 @@ class Periods:
         self._refused(rules, change)
         call, error = self._begun(), None
         try:
-            delta = preparing.prepare(rules, change)
-            if one.base in LIMITED:
-                self.judge.judge(name).amounts[delta.lane, delta.token] = one.change
-            yield from programs.add(rules, delta)
+            yield from programs.add(rules, self.judge.prepared(rules, change))
         except LedgerError as failure:
             error = failure
         finally:
@@ -194,7 +187,7 @@ class Periods:
     # -- who reads, compacts and sets limits
 
     def reads(self, region: str, own: list[Process]) -> Script:
-        calls = Reads(self.judge.own(region), 0, True, lambda: self.clock(own[0]))
+        calls = self.judge.reads(region, lambda: self.clock(own[0]))
         for _ in range(6 + self.choices.pick(8)):
             yield self._later()
             for name in self.judge.names():
@@ -236,7 +229,7 @@ class Periods:
                         self.stage.answered(Failed(f"a visit to {lane}", error))
 
     def sets_limits(self, region: str, own: list[Process]) -> Script:
-        rules = Rules(self.judge.own(region), lambda: self.clock(own[0]), lambda size: bytes(size))
+        rules = self.judge.rules(region, lambda: self.clock(own[0]))
         for _ in range(1 + self.choices.pick(3) + 12 * self.is_short):
             yield rest(self.choices, (*SHORT, HOUR) if self.is_short else LONG)
             yield Now()
