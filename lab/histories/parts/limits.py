@@ -15,7 +15,7 @@ from lab.histories.judges.last_words import LastWords
 from lab.histories.judges.restores import Restores
 from lab.histories.parts.callers import Callers
 from lab.histories.stage.filing import Filing, file_as, filed_as
-from lab.histories.stage.stage import REGIONS, Played, Stage, in_steps_of, one_of
+from lab.histories.stage.stage import REGIONS, Played, Stage, one_of, watched
 from lab.histories.stage.world import WatchedWorld
 from ledger.core.limit import Limit
 from ledger.core.values import Lane
@@ -47,18 +47,12 @@ def play(
     log: Log | None = None,
     replica: type[Replica] = Replica,
 ) -> Played:
-    faults = mix(choices) if faults is None else faults
-    regions = REGIONS[: 2 + (choices.pick(3) == 2)]
-    step_ms = one_of(choices, STEPS_MS)
-    faults = in_steps_of(step_ms, faults)
-    page_size = 1 + choices.pick(3)
-    world = WatchedWorld(
-        regions, choices, page_size=page_size, lag_steps=faults.lag_steps, replica=replica
-    )
-    world.step_ms, world.now_ms = step_ms, 10_000_000
+    world, faults = watched(choices, faults, STEPS_MS, replica=replica)
     limit = one_of(choices, LIMITS)
     shards = 1 + (choices.pick(3) == 2)
-    lanes = tuple(Lane(region, shard, COUNTER) for region in regions for shard in range(shards))
+    lanes = tuple(
+        Lane(region, shard, COUNTER) for region in world.regions for shard in range(shards)
+    )
     file_as(_filing(world))
     stage, gates = Stage(world, faults, log), GateJudge(world, lanes, limit)
     restores = Restores(gates, choices, stage.counts)

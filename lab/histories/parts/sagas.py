@@ -31,16 +31,16 @@ from lab.histories.parts.queue import Programs
 from lab.histories.parts.shared_holds import Sharers
 from lab.histories.stage.filing import Filing, file_as, filed_as
 from lab.histories.stage.stage import (
+    BEGAN_MS,
     LONG,
     PACE,
-    REGIONS,
     SHORT,
     Played,
     Stage,
     finish,
-    in_steps_of,
     one_of,
     rest,
+    watched,
 )
 from lab.histories.stage.world import WatchedWorld
 from ledger.client import preparing, programs
@@ -58,13 +58,11 @@ from ledger.core.settings import Settings
 from ledger.core.values import Change, Receipt
 from service.add_from_queue.rounds import rounds
 from simulator.choices import Choices
-from simulator.faults import Faults, mix
+from simulator.faults import Faults
 from simulator.process import Log, Move, Script
 
 CEILING = 7
 TRIES = 12
-SHARED_MS = 10_000_000
-"""When a history begins, and the time of all transfers with the shared key."""
 
 
 @dataclass
@@ -154,7 +152,7 @@ class Bank:
         target = one_of(self.choices, [each for each in START if each != source])
         amount, at = 1 + self.pick(4), to_datetime(self.stage.world.now_ms - self.pick(1_000))
         if self.pick(3) == 0:
-            key, amount, at, region = "shared", 3, to_datetime(SHARED_MS), self.regions[0]
+            key, amount, at, region = "shared", 3, to_datetime(BEGAN_MS), self.regions[0]
         of = transfer_of(source, target, amount, key, at, region)
         return self.judge.asked.setdefault(named(of), of)
 
@@ -247,20 +245,14 @@ class Bank:
 
 @filed_as()
 def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
-    faults = mix(choices) if faults is None else faults
-    regions = REGIONS[: 2 + (choices.pick(3) == 2)]
-    step_ms = one_of(choices, (1, 10, 40))
-    faults = in_steps_of(step_ms, faults)
-    world = WatchedWorld(
-        regions, choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps
-    )
-    world.step_ms, world.now_ms = step_ms, SHARED_MS
+    world, faults = watched(choices, faults, (1, 10, 40))
+    regions = world.regions
     file_as(
         Filing(
             1,
             enough := one_of(choices, (4, 7, 19)),
             holds_beside=enough - choices.pick(2),
-            slack_ms=100 * step_ms,
+            slack_ms=100 * world.step_ms,
         )
     )
     bank = Bank(Stage(world, faults, log), regions)

@@ -17,12 +17,13 @@ from ledger.core.running import drive
 from ledger.core.settings import Settings
 from ledger.core.values import Lane
 from simulator.choices import Choices
-from simulator.faults import NONE, Faults
+from simulator.faults import NONE, Faults, mix
 from simulator.happening import by_itself
 from simulator.process import Log, Process, Script, Sleep
 from simulator.world import Landing, World
 
 REGIONS = ("eu-west-1", "us-east-1", "ap-south-1")
+BEGAN_MS = 10_000_000
 IDLE_STEPS_MAX = 10
 STEPS_MAX = 20_000
 AT_ONCE = (0, 1, 3)
@@ -143,6 +144,22 @@ def any_skew(choices: Choices, faults: Faults) -> int:
 
 def in_steps_of(step_ms: int, faults: Faults) -> Faults:
     return replace(faults, skew_ms=faults.skew_ms * step_ms)
+
+
+def watched(
+    choices: Choices, faults: Faults | None, steps_ms: Sequence[int], **given: Any
+) -> tuple[WatchedWorld, Faults]:
+    """A world of two or three Regions that shows its writes; and its faults, which are drawn, too,
+    where none are given.
+    """
+    faults = mix(choices) if faults is None else faults
+    regions = REGIONS[: 2 + (choices.pick(3) == 2)]
+    step_ms = one_of(choices, steps_ms)
+    faults = in_steps_of(step_ms, faults)
+    page_size = 1 + choices.pick(3)
+    world = WatchedWorld(regions, choices, page_size=page_size, lag_steps=faults.lag_steps, **given)
+    world.step_ms, world.now_ms = step_ms, BEGAN_MS
+    return world, faults
 
 
 def timed(step_ms: int) -> Settings:
