@@ -127,9 +127,9 @@ class GateSteps(Part):
     def sent(self, key: str, change: int = 1, *, old: int = 1_000) -> None:
         self.alone(self._sending(self.asked(key, change, old=old), HOME))
 
-    def held_by_name(self, key: str, change: int = 1, *, length_ms: int = 500) -> None:
+    def held_by_name(self, key: str, *, length_ms: int) -> None:
         """A hold is granted by its name, and can end by its key."""
-        one = self.named[key] = self._by_name(key, change, length_ms)
+        one = self.named[key] = self._by_name(key, length_ms)
         self.alone(
             decide_change(
                 self.judge.gates_in(HOME),
@@ -192,21 +192,22 @@ class GateSteps(Part):
         yield from self._answers(one, end(gates, one.delta, outcome))
 
     @process
-    def hold_by_name(
-        self, region: str, key: str, *, length_ms: int = 10**6, change: int = 1
-    ) -> Program[None]:
+    def hold_by_name(self, region: str, key: str, *, length_ms: int = 10**6) -> Program[None]:
         """A hold of a length of its own, under the name that it has with every length.
 
         It may have ended.
         """
-        one = self._by_name(key, change, length_ms)
+        one = self._by_name(key, length_ms)
         with suppress(HoldEnded, LimitReached):
-            yield from self._held_by_name(one, named.hold(self.judge.gates_in(region), one.delta))
+            granted = yield from named.hold(self.judge.gates_in(region), one.delta)
+            name = tokens.to_bytes(one.delta.token)[:14]
+            if self.judge.by_name.get((LANE, name)) != granted.token:
+                self.judge.wrong.append(f"{granted.token} is said to be granted")
 
     @process
     def close(self, region: str, key: str) -> Program[None]:
         """Nobody is granted a hold by that name after it."""
-        one = self._by_name(key, 1, 10**6)
+        one = self._by_name(key, 10**6)
         delta, decision = yield from named.close(self.judge.gates_in(region), one.delta)
         if decision.held is None and decision.outcome not in (
             CLOSED,
@@ -215,14 +216,9 @@ class GateSteps(Part):
         ):
             self.judge.wrong.append(f"{key} is said to be {decision}")
 
-    def _by_name(self, key: str, change: int, length_ms: int) -> Asked:
+    def _by_name(self, key: str, length_ms: int) -> Asked:
         token = hold_token(COUNTER, key, self.world.now_ms - 1_000, length_ms)
-        return self.judge.ask(Delta(LANE, token, change), is_hold=True, is_named=True)
-
-    def _held_by_name(self, one: Asked, program: Program[Delta]) -> Program[None]:
-        granted = yield from program
-        if self.judge.by_name.get((LANE, tokens.to_bytes(one.delta.token)[:14])) != granted.token:
-            self.judge.wrong.append(f"{granted.token} is said to be granted")
+        return self.judge.ask(Delta(LANE, token, 1), is_hold=True, is_named=True)
 
     @process
     def group(self, region: str, *keys: str) -> Program[None]:

@@ -25,7 +25,6 @@ from ledger.core.errors import Again, LedgerError
 from reader import Reader
 from simulator import Faults, Simulation
 from simulator.choices import Choices
-from simulator.process import Log
 
 REGIONS = ("eu-west-1", "us-east-1")
 START = to_datetime(1_000_000)
@@ -250,10 +249,8 @@ class BudgetHistory:
             budgets.ledger = whole
 
 
-def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
-    """The calls are made one after the other by a real Ledger: its faults are drawn, and no log
-    has its steps.
-    """
+def play(choices: Choices) -> Played:
+    """The calls are made one after the other by a real Ledger, so no log has its steps."""
     history = BudgetHistory(choices)
     try:
         wrong = history.play()

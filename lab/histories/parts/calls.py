@@ -44,8 +44,6 @@ from ledger.gate.gates import Gates
 from ledger.tables.memory import MemoryTable
 from reader import Reader
 from simulator.choices import Choices
-from simulator.faults import Faults
-from simulator.process import Log
 
 A, B = "eu-west-1", "us-east-1"
 LATER_MS = 1_700_000_000_000
@@ -308,7 +306,7 @@ def plans(case: Case, *, awaits: bool = False) -> Iterator[tuple[dict[int, str],
             yield {only: refusal}, refusal
 
 
-def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
+def play(choices: Choices) -> Played:
     """One call with one pair of faults."""
     case = CASES[one_of(choices, [*CASES])]
     made, _ = called_with(case, {})
