@@ -119,10 +119,8 @@ def plant(mistake: Mistake, folder: str) -> None:
 
     Raises ValueError when it does not fit the code any more.
     """
-    for package in COPIED:
-        shutil.copytree(
-            ROOT / package, Path(folder, package), ignore=shutil.ignore_patterns("__pycache__")
-        )
+    for package in COPIED:  # with what Python compiled: it compiles anew only what is changed
+        shutil.copytree(ROOT / package, Path(folder, package))
     for place in mistake.places:
         path = Path(folder, place.file)
         path.write_text(place.planted(path.read_text("utf-8")), "utf-8")
