@@ -44,10 +44,10 @@ browser: $(VENV)/.made ## test the live page in a headless browser (chromium and
 
 PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4
 NONE   := 5# how pytest ends where it found no test: right of either half where ARGS chooses some, and wrong of both
-test: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## run the tests, those beside aiobotocore first; ARGS="-k fold" chooses some
+test: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## run the tests, those beside aiobotocore first; ARGS="-k fold" chooses some, COV=--cov measures coverage
 	@PYTHONPATH=$(ASYNC) $(PYTEST) tests/aio $(ARGS); awaited=$$?; \
 	case $$awaited in 0 $(if $(ARGS),| $(NONE)));; *) exit $$awaited;; esac; \
-	$(PYTEST) $(ARGS); others=$$?; \
+	$(PYTEST) $(COV) $(ARGS); others=$$?; \
 	case $$others in $(if $(ARGS),$(NONE),none)) exit $$awaited;; *) exit $$others;; esac
 
 check: docs ## check lint, format and types, and build the pages
