@@ -9,6 +9,7 @@ Rule 3: an outcome that counts nothing, a refusal or a released hold, is no entr
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from ledger.core import tokens
 from ledger.core.requests import Get, Page, Program, Query
@@ -20,6 +21,21 @@ from ledger.lane.tail import Pages
 from reader.balance import Change, Entry, entries_of
 
 SEGMENTS_AT_ONCE = 16
+
+
+class Wanted(NamedTuple):
+    """The entries of a page: the first `most` above `above`, at or below `upto`."""
+
+    above: str | None
+    upto: str | None
+    most: int
+
+    def has(self, token: str, outcome: int) -> bool:
+        return (
+            counts(outcome)
+            and (self.above is None or token > self.above)
+            and (self.upto is None or token <= self.upto)
+        )
 
 
 def decided(lane: Lane, *, consistent: bool) -> Program[list[Change]]:
@@ -38,56 +54,38 @@ def decided_page(
     if item is None:
         return []
     gate = items.gate_of(lane, item)
-    found = {token: n for token, n in gate.recent.items() if _is_wanted(token, n, above, upto)}
-    yield from _late(lane, gate, found, above, upto, most, consistent)
-    yield from _filed(lane, gate, found, above, upto, most, consistent)
+    wanted = Wanted(above, upto, most)
+    found = {token: n for token, n in gate.recent.items() if wanted.has(token, n)}
+    yield from _late(lane, gate, found, wanted, consistent)
+    yield from _filed(lane, gate, found, wanted, consistent)
     return list(entries_of(_changes(lane, sorted(found.items())[:most])))
 
 
 def _late(
-    lane: Lane,
-    gate: Gate,
-    found: dict[str, int],
-    above: str | None,
-    upto: str | None,
-    most: int,
-    consistent: bool,
+    lane: Lane, gate: Gate, found: dict[str, int], wanted: Wanted, consistent: bool
 ) -> Program[None]:
     """Add late entries.
 
     They stand in the order of their tokens, so the lowest `most` are enough.
     """
     kept = 0
-    pages = Pages(
-        Query(
-            items.past_pk(lane),
-            f"{items.LATE_FROM}{above or ''}",
-            items.LATE_UPTO,
-            most,
-            consistent,
-        )
-    )
-    while pages.more and kept < most:
+    after = f"{items.LATE_FROM}{wanted.above or ''}"
+    pages = Pages(Query(items.past_pk(lane), after, items.LATE_UPTO, wanted.most, consistent))
+    while pages.more and kept < wanted.most:
         page: Page = yield from pages.read()
         for item in page.items:
             token, outcome, version = items.late_of(lane, item)
-            if upto is not None and token > upto:
+            if wanted.upto is not None and token > wanted.upto:
                 return
-            if version <= gate.version and _is_wanted(token, outcome, above, upto):
+            if version <= gate.version and wanted.has(token, outcome):
                 found.setdefault(token, outcome)
                 kept += 1
 
 
 def _filed(
-    lane: Lane,
-    gate: Gate,
-    found: dict[str, int],
-    above: str | None,
-    upto: str | None,
-    most: int,
-    consistent: bool,
+    lane: Lane, gate: Gate, found: dict[str, int], wanted: Wanted, consistent: bool
 ) -> Program[None]:
-    after = items.segments_from(above) if above else items.SEGMENTS_FROM
+    after = items.segments_from(wanted.above) if wanted.above else items.SEGMENTS_FROM
     pages = Pages(
         Query(items.past_pk(lane), after, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent)
     )
@@ -96,19 +94,10 @@ def _filed(
         for item in page.items:
             filed = items.filed_of(lane, item)
             if filed.version <= gate.version:
-                wanted = {
-                    token: n
-                    for token, n in filed.outcomes.items()
-                    if _is_wanted(token, n, above, upto)
-                }
-                found |= wanted
-            full = sorted(found)[most - 1] if len(found) >= most else upto
+                found |= {token: n for token, n in filed.outcomes.items() if wanted.has(token, n)}
+            full = sorted(found)[wanted.most - 1] if len(found) >= wanted.most else wanted.upto
             if full is not None and filed.low >= full:
                 return
-
-
-def _is_wanted(token: str, outcome: int, above: str | None, upto: str | None) -> bool:
-    return counts(outcome) and (above is None or token > above) and (upto is None or token <= upto)
 
 
 def _changes(lane: Lane, decided: Iterable[tuple[str, int]]) -> list[Change]:
