@@ -4,7 +4,7 @@ Items of a lane (core/items.py). A *delta* is one change, under its token; a *pa
 in one item. The compactor folds deltas into *segments*, and sums them in the *checkpoint* with the
 *watermark*, the highest token that it counts. What lies above the watermark is the *tail*.
 Beside the lanes: the *directory* names each lane that was ever written to, the table's *shape* says
-what all processes must agree on, a *crossing* is that a value passed a threshold.
+what all processes must agree on.
 
 One change, from begin to end:
 

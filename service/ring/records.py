@@ -23,8 +23,8 @@ from ledger.core.requests import Key
 from ledger.core.settings import Settings
 from ledger.core.values import Lane
 from ledger.gate import items as gates
-from ledger.lane import crossings
 from service.messages import KEY_MAX
+from service.thresholds import crossings
 
 TIME_S_MAX = 10**11
 """No time of a stream record is this far from 1970, in seconds."""

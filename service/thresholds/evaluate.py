@@ -22,9 +22,9 @@ from ledger.core.errors import GaveUp, LedgerError
 from ledger.core.limit import OUT
 from ledger.core.requests import GetMany, Item
 from ledger.core.settings import Settings
-from ledger.lane import crossings
-from ledger.lane.crossings import Crossing
 from reader.crossed import measure
+from service.thresholds import crossings
+from service.thresholds.crossings import Crossing
 from service.thresholds.event_bus import Evaluated, Publish
 
 TRIES_MAX = 10

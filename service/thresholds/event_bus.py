@@ -18,8 +18,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ledger.client.message import time_text
 from ledger.core.checks import to_datetime
 from ledger.core.errors import LedgerError
-from ledger.lane.crossings import Crossing
 from ledger.tables import failures
+from service.thresholds.crossings import Crossing
 
 SOURCE, DETAIL_TYPE = "exact-counter", "Threshold crossed"
 

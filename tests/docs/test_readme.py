@@ -25,8 +25,8 @@ from ledger.gate import items as gate_items
 from ledger.gate.gate import LOWEST, Gate
 from ledger.gate.items import Filed
 from ledger.lane.add import pack_of
-from ledger.lane.crossings import Crossing, cross
 from ledger.tables.memory import MemoryTable
+from service.thresholds.crossings import Crossing, cross
 from tests.docs.pages import DOCS, RECIPES, ROOT, blocks, prose, rows
 from tests.service.support import METRICS
 

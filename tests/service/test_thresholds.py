@@ -22,14 +22,15 @@ from ledger.gate import decide
 from ledger.gate.gates import Gates
 from ledger.gate.items import gate_key
 from ledger.gate.set_limit import set_limit
-from ledger.lane import crossings, directory
+from ledger.lane import directory
 from ledger.lane.add import pack_of
-from ledger.lane.crossings import Crossing, crossing_key, crossing_of
 from service.job_queue import Enqueue, Message
 from service.jobs import Evaluate, Job
 from service.ring.ring import EVALUATE_EVERY_S, EVALUATE_MARGIN_S
 from service.runtime import Runtime
 from service.sweep.place import Place, place_item
+from service.thresholds import crossings
+from service.thresholds.crossings import Crossing, crossing_key, crossing_of
 from service.thresholds.evaluate import evaluate
 from service.thresholds.event_bus import Evaluated, EventBus, NotPublished, Publish
 from tests.service.support import NOTHING, Service, Sqs, failed

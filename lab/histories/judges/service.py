@@ -32,12 +32,13 @@ from ledger.core.limit import IN, OUT, Threshold
 from ledger.core.settings import Settings
 from ledger.core.values import Lane
 from ledger.gate.items import gate_key
-from ledger.lane import crossings, directory
+from ledger.lane import directory
 from reader.read import balances
 from service.compact.result import Done
 from service.compact.serve import serve
 from service.messages import job_of
 from service.sweep.sweep import Swept, sweep
+from service.thresholds import crossings
 from simulator.world import World
 
 SEATS = "seats"
