@@ -21,7 +21,7 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from decimal import Decimal
 from operator import add, attrgetter
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -71,12 +71,17 @@ class Meter:
         self._cost, self._open = NOTHING, 0
         self.outer: Meter | None = None
 
-    def __enter__(self) -> Meter:
+    def __enter__(self) -> Self:
         self.outer = _HERE.get()
         _HERE.set(self)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        failure: BaseException | None,
+        trace: object,
+    ) -> None:
         meter = _HERE.get()
         # one that was interrupted as it began did not end
         while meter is not None and meter is not self:

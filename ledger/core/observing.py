@@ -72,15 +72,15 @@ class Observer:
                 f"observe={shown(observe)} must be awaited. Nothing was written. Give a plain "
                 "function."
             )
-        self._observe = observe
+        self.observe = observe
         self._has_failed = False
 
-    def report(self, over: Observed) -> None:
-        if self._observe is None or _REPORTING.get():
+    def report(self, observe: Observe, over: Observed) -> None:
+        if _REPORTING.get():
             return
         try:
             _REPORTING.set(True)
-            answer = self._observe(over)
+            answer = observe(over)
             if iscoroutine(answer):
                 answer.close()
                 raise TypeError(
@@ -122,36 +122,35 @@ def of_transfer(answer: Any) -> str:
 Outcome = str | Callable[[Any], str]
 
 
-class _Call:
-    __slots__ = ("_began", "_meter", "_name", "_observer", "_outcome", "_reads", "cost")
+class _Call(Meter):
+    __slots__ = ("_began", "_name", "_observer", "_outcome", "_reads", "cost")
 
     def __init__(self, observer: Observer, name: str, reads: bool) -> None:
+        super().__init__()
         self._observer, self._name, self._reads = observer, name, reads
-        self._meter, self._outcome = Meter(), ""
-        self.cost = NOTHING
-
-    def __enter__(self) -> _Call:
+        self._outcome, self.cost = "", NOTHING
         self._began = perf_counter()
-        self._meter.__enter__()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: object
     ) -> None:
-        self._meter.__exit__()
+        super().__exit__(kind, failure, trace)
         if failure is not None:
-            self.cost, self._outcome = self._meter.take(), type(failure).__name__
+            self.cost, self._outcome = self.take(), type(failure).__name__
         if isinstance(failure, LedgerError):
             failure.cost, failure.of_read = self.cost, self._reads
-        if self._meter.outer is not None and self.cost is not NOTHING:
-            self._meter.outer.add(self.cost)
-        waited_ms = (perf_counter() - self._began) * 1_000
-        self._observer.report(Observed(self._name, waited_ms, self.cost, self._outcome))
+        if self.outer is not None and self.cost is not NOTHING:
+            self.outer.add(self.cost)
+        if (observe := self._observer.observe) is not None:
+            waited_ms = (perf_counter() - self._began) * 1_000
+            over = Observed(self._name, waited_ms, self.cost, self._outcome)
+            self._observer.report(observe, over)
 
     def answered(self, answer: Any, outcome: Outcome) -> Any:
         """The answer, with what it cost where it has a place for that."""
-        self.cost = self._meter.take()
-        self._outcome = outcome if isinstance(outcome, str) else outcome(answer)
+        self.cost = self.take()
+        if self._observer.observe is not None:
+            self._outcome = outcome if isinstance(outcome, str) else outcome(answer)
         if isinstance(answer, list):
             sent = [one for one in answer if getattr(one, "delta", None) is not None]
             share = self.cost.share(len(sent) or 1)
