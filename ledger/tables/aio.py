@@ -10,8 +10,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from inspect import isawaitable
 from types import coroutine
 from typing import Any, Concatenate, ParamSpec, Self, Unpack
@@ -101,8 +100,8 @@ class AsyncDynamoTable:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._settings = settings
-        self._endpoint = Endpoint(
-            settings.table, settings.region, random.random, settings.insert_only
+        self._metered = partial(
+            Endpoint, settings.table, settings.region, random.random, settings.insert_only
         )
         given: Mapping[str, AsyncClient] = clients or {}
         if any(
@@ -127,8 +126,7 @@ class AsyncDynamoTable:
                 stack.callback(self._clients.pop, region)
 
     async def answer(self, request: Request, /) -> Any:
-        program = exchange.answer(replace(self._endpoint, meter=here()), request)
-        return await drive(program, self._do)
+        return await drive(exchange.answer(self._metered(here()), request), self._do)
 
     async def _do(self, request: Request | Send) -> Any:
         match request:

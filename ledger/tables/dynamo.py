@@ -11,7 +11,6 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypedDict
 
@@ -45,7 +44,7 @@ class DynamoTable:
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self.name, self.region = name, region
-        self._endpoint = Endpoint(name, region, jitter, insert_only)
+        self._metered = partial(Endpoint, name, region, jitter, insert_only)
         self._clients, self._pause = clients, pause
         self._threads = PerProcess(
             lambda: ThreadPoolExecutor(POOL, thread_name_prefix="ledger-table")
@@ -69,12 +68,18 @@ class DynamoTable:
         given = {
             region: failures.note_attempts(client) for region, client in (clients or {}).items()
         }
+        known = PerProcess(lambda: dict(given))
+
+        def client_of(region: str) -> DynamoDBClient:
+            clients = known.value
+            if region not in clients:
+                clients[region] = make_client(region, settings.endpoint_url)
+            return clients[region]
+
         return cls(
             settings.table,
             region or settings.region,
-            lambda region: (
-                given[region] if region in given else make_client(region, settings.endpoint_url)
-            ),
+            client_of,
             insert_only=settings.insert_only,
         )
 
@@ -83,8 +88,7 @@ class DynamoTable:
 
         Raises TypeError for anything else.
         """
-        program = exchange.answer(replace(self._endpoint, meter=here()), request)
-        return drive(program, self._do)
+        return drive(exchange.answer(self._metered(here()), request), self._do)
 
     def _do(self, request: Request | Send) -> Any:
         match request:

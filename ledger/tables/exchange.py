@@ -8,7 +8,6 @@ Rule 2: it goes on until no page and no unprocessed key or item is left.
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -59,13 +58,15 @@ def answer(at: Endpoint, request: Request) -> Sending[Any]:
         case Get() | requests.Query() | requests.Scan():
             response = yield from at.persist(ask.operation(request, at.name), False)
             return ask.answer(request, response)
+        case requests.GetMany(keys, consistent) if 0 < len(keys) <= ask.GET_KEYS_MAX:
+            return tuple((yield from _get_batch(at, keys, consistent)))
         case requests.GetMany(keys, consistent):
             chunks = _chunks(keys, ask.GET_KEYS_MAX)
             return tuple((yield from flat([_get_batch(at, each, consistent) for each in chunks])))
         case requests.Together(parts):
             return tuple((yield from all_of([answer(at, part) for part in parts])))
         case requests.At(region, inner):
-            return (yield from answer(replace(at, region=region), inner))
+            return (yield from answer(at._replace(region=region), inner))
         case requests.Pause():
             return (yield request)
         case _:

@@ -7,7 +7,6 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Trans
 """
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -63,8 +62,7 @@ def method_of(clients: Callable[[str], Any], send: Send) -> Callable[..., Any]:
     return method
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """A table at a Region's endpoint. insert_only: as for DynamoTable. meter: of the current
     call.
     """
@@ -73,13 +71,13 @@ class Endpoint:
     region: str
     jitter: Callable[[], float]
     insert_only: bool
-    meter: Meter = field(default_factory=Meter)
+    meter: Meter
 
     def persist(self, operation: Operation, writes: bool) -> Sending[Any]:
         """Send an operation; again, TRIES_MAX at most, while it meets conflicts or throttling."""
         # Rule 2: always with jitter and the same arguments, so with the same ClientRequestToken.
         # The SDK never does that for a cancelled transaction.
-        doubt = Doubt()
+        doubt: Doubt | None = None
         for attempt in range(TRIES_MAX):
             try:
                 return (yield from self.send(operation, writes))
@@ -87,6 +85,7 @@ class Endpoint:
                 failed.resent = failed.resent or bool(doubt)
                 raise
             except LedgerError as error:
+                doubt = Doubt(doubt)
                 passes = failures.code_of(error.__cause__) in PASSING
                 if attempt == TRIES_MAX - 1 or not passes:
                     raise doubt.last_word(error) from error.__cause__
