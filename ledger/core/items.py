@@ -38,11 +38,11 @@ Value = TypeVar("Value")
 
 
 def delta_pk(lane: Lane) -> str:
-    return f"delta#{lane}"
+    return f"delta#{lane.name}"
 
 
 def fold_pk(lane: Lane) -> str:
-    return f"fold#{lane}"
+    return f"fold#{lane.name}"
 
 
 def delta_key(delta: Delta) -> Key:

@@ -89,6 +89,7 @@ class Lane:
     counter: str
     shards: int = field(default=0, compare=False, repr=False)
     retires_s: int = field(default=0, compare=False, repr=False)
+    name: str = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counter", check_counter(self.counter))
@@ -100,9 +101,11 @@ class Lane:
                 f"The shards of a counter are an int from 0 to {SHARD_MAX}, not "
                 f"{shown(self.shards)}."
             )
+        # made here, once: each request of a lane has it in its key
+        object.__setattr__(self, "name", f"{self.region}#{self.shard}#{self.counter}")
 
     def __str__(self) -> str:
-        return f"{self.region}#{self.shard}#{self.counter}"
+        return self.name
 
     @classmethod
     def parse(cls, text: object) -> Lane:
