@@ -18,7 +18,7 @@ from ledger.core.entries import Entries
 from ledger.core.errors import NotYetReplicated, ReadTooSlow
 from ledger.core.requests import GetMany, Instant, Now, Page, Program, Together, in_time
 from ledger.core.running import answered
-from ledger.core.settings import Settings
+from ledger.core.settings import Settings, plans_of
 from ledger.core.values import Checkpoint, Lane
 from ledger.gate.copies import read_copies
 from ledger.gate.gates import Gates
@@ -138,20 +138,20 @@ def balances(
     counters: Sequence[str], settings: Settings, *, consistent: bool, behind_ms: int = 0
 ) -> Program[dict[str, Balance]]:
     """Raises DamagedItem, LimitMismatch, ReadTooSlow, Unavailable and the other TableErrors."""
-    limited = {
-        counter: gates for counter in counters if (gates := Gates.of(settings, counter)) is not None
-    }
-    plain = [counter for counter in counters if counter not in limited]
+    plans = [*map(plans_of(settings), counters)]
+    plain = [plan.counter for plan in plans if plan.limit is None]
+    limited = [plan.counter for plan in plans if plan.limit is not None]
     parts: dict[str, list[LaneSum]] = {}
     began_ms, is_closed = dict.fromkeys(counters, 0), dict.fromkeys(counters, True)
     if limited:  # from their gates alone: one request for any number of them
         began: Instant = yield Now()
-        seen = yield from read_copies([*limited.values()], consistent=consistent)
+        gates = [Gates.limited(settings, counter, "read") for counter in limited]
+        seen = yield from read_copies(gates, consistent=consistent)
         for counter, copies in zip(limited, seen, strict=True):
             parts[counter] = [LaneSum(gate.lane, gate.value, gate.number) for gate in copies.gates]
             began_ms[counter], is_closed[counter] = began.wall_ms, copies.is_closed
     if plain:
-        lanes = [lane for counter in plain for lane in settings.lanes_of(counter)]
+        lanes = [lane for plan in plans if plan.limit is None for lane in plan.lanes()]
         limit_ms = settings.read_time_max_ms
         began, lane_sums = yield from read(
             lanes, consistent=consistent, read_time_max_ms=limit_ms, behind_ms=behind_ms

@@ -44,7 +44,8 @@ class Rules:
     def balances(self, counters: Sequence[str], behind_ms: int = 0) -> Program[dict[str, Balance]]:
         if self.settings.periods:
             self._check_kept(counters)
-        yield from self.shape.program(*counters)
+        if not self.shape.is_known:
+            yield from self.shape.program(*counters)
         return (
             yield from balances(
                 counters, self.settings, consistent=self.consistent, behind_ms=behind_ms

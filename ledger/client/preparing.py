@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ledger.core import clocks, tokens
-from ledger.core.checks import check_at, check_flag, check_key, check_length
+from ledger.core.checks import check_at, check_counter, check_flag, check_key, check_length
 from ledger.core.errors import (
     InvalidChange,
     InvalidInput,
@@ -28,7 +28,7 @@ from ledger.core.errors import (
 from ledger.core.limit import DOWN, UP
 from ledger.core.plan import Plan
 from ledger.core.running import or_error
-from ledger.core.settings import Settings, check_settings, plan_of
+from ledger.core.settings import Settings, check_settings, plan_of, plans_of
 from ledger.core.values import Change, Delta, check_changes
 from ledger.lane.shape import ShapeCheck
 
@@ -47,12 +47,10 @@ class Rules:
 
     def __init__(self, settings: Settings, clock: clocks.Clock, entropy: clocks.Entropy) -> None:
         self.settings = check_settings(settings)
+        self.plan = plans_of(settings)
+        """The plan of a counter whose name was checked."""
         self.clock = clocks.checked(clock)
-        if not callable(entropy):
-            raise InvalidInput(
-                f"entropy is a function that returns random bytes, not {shown(entropy)}."
-            )
-        self._entropy = entropy
+        self.randomness = clocks.randomness(entropy)
         self.now = clocks.instants(self.clock)
         self.shape = ShapeCheck(settings, writes=True)
         self.sold_out: SoldOut | None = None
@@ -64,17 +62,10 @@ class Rules:
 
             self.sold_out = SoldOut()
 
-    def randomness(self) -> bytes:
-        """The random bytes of a token. Raises InvalidInput for an entropy that returns others."""
-        answer: object = self._entropy(size := tokens.RANDOM_BYTES)
-        if type(answer) is not bytes or len(answer) != size:
-            raise InvalidInput(f"entropy({size}) returns {size} bytes, not {shown(answer)}.")
-        return answer
-
     def check_takes(self, delta: Delta) -> None:
         """Raises PeriodOver, with the delta, where the delta's period takes no more changes."""
         try:
-            plan_of(self.settings, delta.lane.counter).check_takes(self.clock())
+            self.plan(delta.lane.counter).check_takes(self.clock())
         except PeriodOver as error:
             error.delta = delta
             raise
@@ -93,7 +84,7 @@ def prepare(rules: Rules, change: Change) -> Delta:
         raise InvalidInput(
             "A Change with `then` is a transfer. Nothing was written. Call transfer, or queue it."
         )
-    plan = rules.settings.plan(change.counter)
+    plan = rules.plan(check_counter(change.counter))
     return _delta(rules, plan, change, _token(rules, plan.counter, change))
 
 
@@ -113,7 +104,7 @@ def prepare_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
     Raises InvalidInput, also for a hold of a side without a limit: it would set nothing aside, and
     its capture would count all the same.
     """
-    length_ms, plan = check_length(expires), rules.settings.plan(change.counter)
+    length_ms, plan = check_length(expires), rules.plan(check_counter(change.counter))
     token = tokens.with_length(_token(rules, plan.counter, change, tokens.HOLD), length_ms)
     delta = _delta(rules, plan, change, token)
     if delta.change == 0:
@@ -131,8 +122,7 @@ def prepare_named_hold(rules: Rules, change: Change, expires: timedelta) -> Delt
     """As `prepare_hold`, in the lane of the hold's name, which is the same for every length."""
     delta = prepare_hold(rules, change, expires)
     name = tokens.name_of(delta.token)
-    plan = plan_of(rules.settings, delta.lane.counter)
-    return replace(delta, lane=plan.lane_for(name, delta.lane.region))
+    return replace(delta, lane=rules.plan(delta.lane.counter).lane_for(name, delta.lane.region))
 
 
 def ours(settings: Settings, delta: Delta, *, is_hold: bool = False) -> Delta:

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from ledger.client.holds import Hold
 from ledger.client.preparing import Rules, ours
-from ledger.core.checks import check_change
+from ledger.core.checks import check_change, check_counter
 from ledger.core.errors import InvalidChange, InvalidInput, LedgerError, shown
 from ledger.core.period import check_base
 from ledger.core.requests import AtOnce, Program, Result
 from ledger.core.running import or_error
-from ledger.core.settings import plan_of
 from ledger.core.values import Delta, Lane, Receipt
 from ledger.lane import add as lanes
 from ledger.lane.add import Outcome, failed
@@ -182,7 +181,7 @@ def set_limit(
 ) -> Program[None]:
     from ledger.gate import set_limit as limits
 
-    plan = rules.settings.plan(counter)
+    plan = rules.plan(check_counter(counter))
     if plan.keep is not None:
         check_base(plan.counter if plan.term is None else plan.term.base)
         plan.check_takes(rules.clock())
@@ -215,7 +214,7 @@ def _limited(
     from ledger.gate.gates import Gates
 
     made = program(rules.gates(counter) or Gates.limited(rules.settings, counter, caller))
-    plan_of(rules.settings, counter).check_kept(rules.clock())
+    rules.plan(counter).check_kept(rules.clock())
 
     def shape_first() -> Program[Result]:
         yield from rules.shape.program(counter)

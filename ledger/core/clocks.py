@@ -10,6 +10,7 @@ before any other code there runs, while it has one thread.
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
@@ -39,6 +40,8 @@ def checked(clock: Clock) -> Clock:
         raise InvalidInput(
             f"clock is a function that returns milliseconds since 1970, not {shown(clock)}."
         )
+    if clock is wall_clock:  # this file's own, which needs no check
+        return clock
 
     def checked_clock() -> int:
         now_ms: object = clock()
@@ -49,6 +52,27 @@ def checked(clock: Clock) -> Clock:
         return now_ms
 
     return checked_clock
+
+
+def randomness(entropy: Entropy) -> Callable[[], bytes]:
+    """The function that draws the random bytes of a token, with a check: it raises InvalidInput
+    where the given one returns others.
+    """
+    if not callable(entropy):
+        raise InvalidInput(
+            f"entropy is a function that returns random bytes, not {shown(entropy)}."
+        )
+    size = tokens.RANDOM_BYTES
+    if entropy is os.urandom:  # it needs no check
+        return partial(entropy, size)
+
+    def checked_randomness() -> bytes:
+        answer: object = entropy(size)
+        if type(answer) is not bytes or len(answer) != size:
+            raise InvalidInput(f"entropy({size}) returns {size} bytes, not {shown(answer)}.")
+        return answer
+
+    return checked_randomness
 
 
 def instants(clock: Clock) -> Callable[[], Instant]:

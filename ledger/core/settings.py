@@ -325,6 +325,11 @@ _plans: dict[int, Callable[[str], Plan]] = {}
 
 def plan_of(settings: Settings, name: str) -> Plan:
     """The plan of a name that was checked: of a counter, or of a prefix as if it were one."""
+    return plans_of(settings)(name)
+
+
+def plans_of(settings: Settings) -> Callable[[str], Plan]:
+    """`plan_of` these settings, for whoever asks it often."""
     # By identity: many Settings may differ in their mappings alone, which their hash leaves out.
     # What is kept refers to its Settings, so nothing else has that id meanwhile.
     plans = _plans.get(id(settings))
@@ -332,7 +337,7 @@ def plan_of(settings: Settings, name: str) -> Plan:
         if len(_plans) >= SETTINGS_MAX:
             _plans.clear()
         plans = _plans[id(settings)] = lru_cache(PLANS_MAX)(partial(_plan, settings))
-    return plans(name)
+    return plans
 
 
 def _plan(settings: Settings, name: str) -> Plan:
