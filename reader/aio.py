@@ -11,6 +11,7 @@ from math import inf
 from typing import Unpack
 
 from ledger.core import clocks
+from ledger.core.checks import check_counter
 from ledger.core.observing import READ, Observe, observed
 from ledger.core.settings import Settings
 from ledger.tables.aio import Edge, awaited, drive
@@ -54,7 +55,7 @@ class AsyncReader(Edge):
     @observed("reader.value", READ)
     async def value(self, counter: str) -> int:
         """As `Reader.value`."""
-        return (await self._read(*self._rules.checked(counter, self.ttl, 0))).value
+        return (await self._read(check_counter(counter), self.ttl, 0)).value
 
     @observed("reader.values", READ)
     async def values(self, counters: Iterable[str]) -> dict[str, int]:

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 
 from ledger.client.holds import Hold
 from ledger.core import clocks
+from ledger.core.checks import check_counter
 from ledger.core.clocks import PerProcess
 from ledger.core.observing import READ, Observe, Observer, observed
 from ledger.core.period import Period
 from ledger.core.requests import Program, Result, Table
-from ledger.core.running import run
+from ledger.core.running import answerer, drive
 from ledger.core.settings import Settings
 from ledger.tables.dynamo import table_of
 from ledger.tables.failures import DynamoDBClient
@@ -49,7 +50,8 @@ class Reader:
     ) -> None:
         self._rules = Rules(settings, ttl, consistent, clock)
         self.settings, self.ttl = settings, self._rules.ttl
-        self._table = table_of(settings, table=table, client=client)
+        answers = table_of(settings, table=table, client=client)
+        self._answer = answerer(answers, self._rules.now)
         self._observer = Observer(observe)
         self._cache = PerProcess(lambda: Cache(self._rules.now))
 
@@ -60,7 +62,7 @@ class Reader:
         Raises InvalidCounter, SettingsMismatch, DamagedItem, ReadTooSlow, Unavailable and the other
         TableErrors.
         """
-        return self._read(*self._rules.checked(counter, self.ttl, 0)).value
+        return self._read(check_counter(counter), self.ttl, 0).value
 
     @observed("reader.values", READ)
     def values(self, counters: Iterable[str]) -> dict[str, int]:
@@ -104,7 +106,7 @@ class Reader:
     def _load(self, counters: list[str], behind_ms: int = 0) -> dict[str, Balance]:
         cache = self._cache.value
         began = Began(next(cache.numbers), self._rules.now())
-        found = run(self._rules.balances(counters, behind_ms), self._table, self._rules.now)
+        found = drive(self._rules.balances(counters, behind_ms), self._answer)
         if not behind_ms:
             cache.keep(found, began)
         return found
@@ -279,4 +281,4 @@ class Reader:
         return self._run(holds(self._rules, counter))
 
     def _run(self, program: Program[Result]) -> Result:
-        return run(program, self._table, self._rules.now)
+        return drive(program, self._answer)

@@ -22,8 +22,8 @@ from ledger.core.clocks import PerProcess
 from ledger.core.cost import carried
 from ledger.core.errors import LedgerError
 from ledger.core.observing import DONE, Observe, Observer, observed, of_transfer
-from ledger.core.requests import AtOnce, Program, Request, Result, Table
-from ledger.core.running import drive, run
+from ledger.core.requests import AtOnce, Now, Program, Request, Result, Table
+from ledger.core.running import drive
 from ledger.core.settings import Settings
 from ledger.core.values import Change, Delta, Lane, Receipt, Transfer
 from ledger.lane.add import Outcome
@@ -114,9 +114,8 @@ class Ledger:
         Raises InvalidInput, SettingsMismatch and TokenConflict (nothing written), OutcomeUnknown
         (call again with the same key, or pass its `delta` to `apply`) and the other TableErrors.
         """
-        return self._put(
-            self.prepare(counter, change, idempotency_key=idempotency_key, at=at, region=region)
-        )
+        requested = Change(counter, change, idempotency_key, at, region)
+        return self._put(preparing.prepare(self._rules, requested))
 
     def prepare(
         self,
@@ -302,7 +301,7 @@ class Ledger:
         self._run(programs.set_limit(self._rules, counter, floor=floor, ceiling=ceiling))
 
     def _run(self, program: Program[Result]) -> Result:
-        return run(program, self._table, self._rules.now)
+        return drive(program, self._answer)
 
     def _put(self, delta: Delta) -> Receipt:
         if self._gatherer is None:
@@ -312,7 +311,7 @@ class Ledger:
         return self._gatherer.value.add(delta)
 
     def _send(self, deltas: Sequence[Delta | LedgerError], *, pack: bool) -> list[Outcome]:
-        return drive(programs.add_many(self._rules, deltas, pack), self._answer)
+        return self._run(programs.add_many(self._rules, deltas, pack))
 
     def _gathered(self, deltas: Sequence[Delta]) -> Sequence[Outcome]:
         return self._run(programs.lane_outcomes(self._rules, deltas))
@@ -321,17 +320,20 @@ class Ledger:
         return self.settings.limit_of(lane.counter) is not None
 
     def _answer(self, request: Request) -> Any:
-        if not isinstance(request, AtOnce):
-            return self._table.answer(request)
-        at_once = (
-            1
-            if getattr(self._table, "one_at_a_time", False)
-            else min(len(request.parts), LANES_AT_ONCE)
-        )
+        match request:
+            case Now():
+                return self._rules.now()
+            case AtOnce(parts):
+                return self._at_once(parts)
+        return self._table.answer(request)
+
+    def _at_once(self, parts: Sequence[Program[Any]]) -> list[Any]:
+        one_at_a_time = getattr(self._table, "one_at_a_time", False)
+        at_once = 1 if one_at_a_time else min(len(parts), LANES_AT_ONCE)
         if at_once < 2:
-            return [*map(self._run, request.parts)]
+            return [*map(self._run, parts)]
         with ThreadPoolExecutor(at_once, thread_name_prefix="ledger-lanes") as workers:
-            return [*workers.map(carried(self._run), request.parts)]
+            return [*workers.map(carried(self._run), parts)]
 
 
 def add_deltas(ledger: Ledger, deltas: Sequence[Delta | LedgerError]) -> list[Outcome]:

@@ -80,16 +80,21 @@ def run(program: Generator[Any, Any, Result], table: Table, now: Callable[[], In
     """Drive a program to its end, with a table and a clock; the parts of an AtOnce one after the
     other.
     """
+    return drive(program, answerer(table, now))
+
+
+def answerer(table: Table, now: Callable[[], Instant]) -> Callable[[Any], Any]:
+    """How `run` answers."""
 
     def answer(request: Any) -> Any:
         match request:
             case Now():
                 return now()
             case AtOnce(parts):
-                return [run(part, table, now) for part in parts]
+                return [drive(part, answer) for part in parts]
         return table.answer(request)
 
-    return drive(program, answer)
+    return answer
 
 
 def drive(program: Generator[Any, Any, Result], answer: Callable[[Any], Any]) -> Result:

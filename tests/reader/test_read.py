@@ -163,4 +163,4 @@ def test_a_read_is_at_most_twelve_functions_of_the_reader() -> None:
     assert made.read(COUNTER).value == 4
     found = passed(lambda: made.read(COUNTER)).functions
     assert 8 < len([name for name in found if name.startswith("reader/")]) <= 12, found
-    assert len(found) <= 69
+    assert len(found) <= 61
