@@ -14,7 +14,7 @@ from typing import Any
 from lab.e2e.deployed import CEILING, FULL, REGIONS, TABLE, TANK
 from lab.e2e.seats import COUNTER as SOLD
 from lab.e2e.site import Site
-from ledger.client.message import time_text
+from ledger.core.values import Change
 
 COUNTER = f"{TANK}e2e"
 HERE, THERE = REGIONS
@@ -67,8 +67,8 @@ class Crossings:
             self._site.say(f"  crossings delivered in {region}: {len(details)}")
 
     def _add(self, why: str, region: str, change: int) -> None:
-        at = time_text(datetime.now(UTC))
-        answer = self._site.http[region].add(COUNTER, change, f"{why}/{region}", at, region)
+        added = Change(COUNTER, change, f"{why}/{region}", datetime.now(UTC), region)
+        answer = self._site.http[region].add(added)
         self._site.must(
             f"{COUNTER}: {change} in {region} ended with", answer.status in (200, 201), True
         )

@@ -11,6 +11,9 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from urllib3 import BaseHTTPResponse, PoolManager, Retry
 
+from ledger.client.message import time_text
+from ledger.core.values import Change
+
 AGAIN = Retry(
     8,
     allowed_methods=None,
@@ -33,14 +36,12 @@ class Client:
         credentials: Any = boto3.session.Session().get_credentials()
         self._signer = SigV4Auth(credentials, "execute-api", region)
 
-    def add(self, counter: str, change: int, key: str, at: str, home: str) -> BaseHTTPResponse:
-        """One change, first asked for in `home`."""
-        return self._post(
-            counter,
-            "deltas",
-            {"change": change, "at": at, "region": home},
-            {"Idempotency-Key": key},
-        )
+    def add(self, change: Change) -> BaseHTTPResponse:
+        """One change, first asked for in its Region."""
+        assert change.at is not None
+        body = {"change": change.change, "at": time_text(change.at), "region": change.region}
+        headers = {"Idempotency-Key": str(change.idempotency_key)}
+        return self._post(change.counter, "deltas", body, headers)
 
     def hold(self, counter: str, amount: int, expires_s: int, key: str, at: str) -> dict[str, Any]:
         """A hold that is granted."""

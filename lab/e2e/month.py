@@ -192,11 +192,7 @@ class Month:
 
     def _post(self, change: Change) -> tuple[int, dict[str, Any], int]:
         """Status, body, and in how many seconds to come again."""
-        assert change.at is not None
-        region, key = str(change.region), str(change.idempotency_key)
-        answer = self._http[region].add(
-            change.counter, change.change, key, time_text(change.at), region
-        )
+        answer = self._http[str(change.region)].add(change)
         return answer.status, answer.json(), int(answer.headers.get("Retry-After", 0))
 
     def _seat(self, counter: str, at: datetime, region: str) -> Change:

@@ -113,9 +113,7 @@ class Seats:
         """Counted or refused, as the queue of outcomes says it, else the type of a problem; the
         token; the status.
         """
-        assert seat.at is not None
-        key, home = str(seat.idempotency_key), str(seat.region)
-        answer = self._http[region].add(COUNTER, seat.change, key, time_text(seat.at), home)
+        answer = self._http[region].add(seat)
         body = answer.json()
         outcome = "counted" if answer.status < 300 else body.get("type", "no problem")
         return "refused" if outcome == REFUSED else outcome, body.get("token", ""), answer.status

@@ -155,11 +155,8 @@ class User:
             function.invoke(FunctionName=f"{TABLE}-sweep", InvocationType="Event", Payload=b"{}")
 
     def _post(self, sending: Sending) -> tuple[Sending, str]:
-        event, client = sending.event, self._site.http[sending.region]
         try:
-            answer = client.add(
-                event.counter, event.change, event.key, event.at.isoformat(), sending.home
-            )
+            answer = self._site.http[sending.region].add(sending.change)
         except HTTPError as error:
             return sending, type(error).__name__
         return sending, str(answer.status)
