@@ -84,8 +84,11 @@ class ItemCollection(Design):
         return receipt.outcome
 
     def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
-        total, _ = yield from read_all(self._lane(counter), consistent=consistent)
-        return total
+        return (yield from self.sum_of(counter, consistent=consistent))[0]
+
+    def sum_of(self, counter: str, *, consistent: bool = True) -> Program[tuple[int, int]]:
+        """The value, and of how many items it is the sum: of ours, of how many changes."""
+        return read_all(self._lane(counter), consistent=consistent)
 
     def history(self, counter: str) -> Program[list[int]]:
         found = yield from every_item(
@@ -121,10 +124,10 @@ class Ours(ItemCollection):
     def _lane(self, counter: str, token: str = "") -> Lane:
         return self.settings.lane_for(counter, token, self.settings.region)
 
-    def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
+    def sum_of(self, counter: str, *, consistent: bool = True) -> Program[tuple[int, int]]:
         lanes, most_ms = self.settings.lanes_of(counter), self.settings.read_time_max_ms
         _, sums = yield from read(lanes, consistent=consistent, read_time_max_ms=most_ms)
-        return sum(each.value for each in sums)
+        return sum(each.value for each in sums), sum(each.count for each in sums)
 
     def housekeep(self, counter: str, region: str) -> Program[None]:
         if region == self.settings.region:

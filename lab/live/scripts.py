@@ -19,7 +19,6 @@ from lab.live.customers import COUNTER, Change
 from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.core.requests import Instant, Now
 from ledger.core.settings import Settings
-from reader.read import read
 from reader.series import bars
 from simulator.process import Script, Sleep
 
@@ -94,12 +93,8 @@ def reads(design: str, see: Callable[[int, int | None], None]) -> Script:
     while True:
         yield READ
         try:
-            if design == "ours":
-                lanes = SETTINGS.lanes_of(counter)
-                _, sums = yield from read(
-                    lanes, consistent=True, read_time_max_ms=SETTINGS.read_time_max_ms
-                )
-                see(sum(lane.value for lane in sums), sum(lane.count for lane in sums))
+            if isinstance(own, Ours):
+                see(*(yield from own.sum_of(counter)))
             else:
                 see((yield from own.value(counter)), None)
         except LedgerError as error:

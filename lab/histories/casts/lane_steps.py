@@ -12,7 +12,7 @@ from compactor.rebuild import rebuild
 from compactor.report import Tally
 from compactor.settle import settle
 from compactor.visit import visit
-from lab.designs import item_collection as naive
+from lab.designs.item_collection import Ours, merge, read_all
 from lab.histories.casts.part import AWAY, HOME, Part, process
 from lab.histories.judges import checker
 from lab.histories.judges.checker import Asked, Record, Seen
@@ -24,7 +24,6 @@ from ledger.core.errors import LedgerError
 from ledger.core.requests import Get, Key, Program
 from ledger.core.values import Delta, Lane
 from ledger.lane.add import add, add_packed
-from reader.read import read
 from simulator.process import Log
 
 LANE = Lane(HOME, 0, COUNTER)
@@ -158,11 +157,7 @@ class LaneSteps(Part):
         return frozenset(asked.number for asked in there if asked.on_time)
 
     def reading(self) -> Program[tuple[int, int]]:
-        limit = self.settings.read_time_max_ms
-        _, sums = yield from read(
-            self.settings.lanes_of(COUNTER), consistent=True, read_time_max_ms=limit
-        )
-        return sum(each.value for each in sums), sum(each.count for each in sums)
+        return Ours(settings=self.settings).sum_of(COUNTER)
 
     @process
     def read(self, region: str) -> Program[None]:
@@ -215,21 +210,19 @@ class NaiveSteps(LaneSteps):
     stops = False
 
     def reading(self) -> Program[tuple[int, int]]:
-        return naive.read_all(LANE)
+        return read_all(LANE)
 
     def merged(self) -> None:
-        self.alone(naive.merge(LANE))
+        self.alone(merge(LANE))
 
     def merge(self, name: str = "merge", region: str = HOME, *, cut: bool = False) -> None:
         """cut: the Region is, for a while."""
         self.world.cut |= {region} if cut else set()
-        self.enter(naive.merge(LANE), region, name)
+        self.enter(merge(LANE), region, name)
 
     def judged(self) -> list[str]:
         self.world.quiesce()
-        values = {
-            region: finish(self.world, region, naive.read_all(LANE))[0] for region in (HOME, AWAY)
-        }
+        values = {region: finish(self.world, region, read_all(LANE))[0] for region in (HOME, AWAY)}
         held = {region: sorted(checker.deltas_in(value) or ()) for region, value in values.items()}
         return list(
             checker.check_end(self.record, values, {r: [4**n for n in held[r]] for r in held})
