@@ -119,6 +119,31 @@ def test_ci_asks_for_each_program_that_not_every_machine_has() -> None:
     assert script.endswith("printf '%s' \"$lacking\"\n")
 
 
+SLOW = (
+    "exec 3>&1; beside slow bash -c 'echo runs; sleep 60; echo was left >&3'; "
+    'until [[ -s "$scratch/slow" ]]; do sleep 0.01; done'
+)
+
+
+@pytest.mark.parametrize(
+    ("steps", "code"),
+    [
+        ("beside quick true; joined quick; step true", 0),  # what ran beside has ended by itself
+        ("beside quick false; joined quick; step true", 1),
+        ("beside quick true; step false", 1),
+        (f"{SLOW}; step true", 0),  # which nobody waits for
+        (f"{SLOW}; step false", 1),
+    ],
+)
+def test_ci_ends_as_its_steps_ended_and_leaves_nothing(
+    steps: str, code: int, tmp_path: Path
+) -> None:
+    done = ci(steps, TMPDIR=str(tmp_path))
+    assert done.returncode == code
+    assert "was left" not in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
 # -- what the pages and `make help` show
 
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/testing.md", "tests/README.md")

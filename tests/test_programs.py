@@ -2,10 +2,8 @@
 anything.
 """
 
-import os
 import re
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
@@ -70,36 +68,6 @@ def test_ci_starts_every_target_of_the_makefile() -> None:
     part_of_another = {"docs"}  # of check
     assert started > {"engine", "test", "dist"}
     assert targets - started == part_of_another
-
-
-SLOW = (
-    "exec 3>&1; beside slow bash -c 'echo runs; sleep 60; echo was left >&3'; "
-    'until [[ -s "$scratch/slow" ]]; do sleep 0.01; done'
-)
-
-
-@pytest.mark.parametrize(
-    ("steps", "code"),
-    [
-        ("beside quick true; joined quick; step true", 0),  # what ran beside has ended by itself
-        ("beside quick false; joined quick; step true", 1),
-        ("beside quick true; step false", 1),
-        (f"{SLOW}; step true", 0),  # which nobody waits for
-        (f"{SLOW}; step false", 1),
-    ],
-)
-def test_ci_ends_as_its_steps_ended_and_leaves_nothing(
-    steps: str, code: int, tmp_path: Path
-) -> None:
-    script = ROOT / ".ci" / "run"
-    functions, first_step, _ = script.read_text().partition("\nstep make help\n")
-    assert first_step
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = ["bash", "-c", f"{functions}\n{steps}", str(script)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert done.returncode == code
-    assert "was left" not in done.stdout
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_forge_runs_ci_and_releases_what_make_dist_made() -> None:
