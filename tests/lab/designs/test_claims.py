@@ -10,16 +10,13 @@ from typing import Any
 import pytest
 
 from lab.designs import Claims, Design, Outcome, every
-from lab.designs.gap_free import GapFree
-from lab.designs.hybrid import Hybrid
 from lab.designs.simulated import Simulated, Task
 from lab.designs.string_set import StringSet
 from lab.measure.compare import FOLDED
 from lab.measure.one_counter import EU, SCENARIOS, START_MS, C, Scenario, count
-from ledger.core.errors import TableError, TokenConflict
+from ledger.core.errors import TokenConflict
 from ledger.core.requests import Program, Result
 from simulator.choices import Drawn
-from simulator.faults import NONE, Faults
 from simulator.world import World
 
 DESIGNS = every(FOLDED)
@@ -36,13 +33,9 @@ class OnWorld:
     def run(self, program: Program[Result]) -> Result:
         return self._simulated.run(program, EU)
 
-    def at_once(
-        self, *programs: Callable[[], Program[Any]], sdk_attempts: int = 1, faults: Faults = NONE
-    ) -> list[Any]:
-        """What each of some programs came to, their steps in any order."""
-        return self._simulated.play(
-            [Task(EU, program, sdk_attempts) for program in programs], faults
-        )
+    def at_once(self, *programs: Callable[[], Program[Any]]) -> None:
+        """Their steps in any order, each sent again as an SDK does."""
+        self._simulated.play([Task(EU, program, sdk_attempts=4) for program in programs])
 
     def add(self, design: Design, key: str, change: int = 1) -> Outcome:
         return self.run(design.add(C, change, key, START_MS))
@@ -54,16 +47,6 @@ class OnWorld:
         """All that is scheduled is done; several times, because some things take several visits."""
         for _ in range(3):
             self.run(design.housekeep(C, EU))
-
-
-def until_answered(design: Design, change: int, key: str, tries: int = 60) -> Program[Outcome]:
-    """What an at-least-once caller does: the same again, until there is an answer."""
-    for _ in range(tries):
-        try:
-            return (yield from design.add(C, change, key, START_MS))
-        except TableError:
-            continue
-    raise AssertionError(f"{design.name} never answered")
 
 
 def limited(design: Any, ceiling: int) -> Any:
@@ -102,9 +85,7 @@ def passes_a_ceiling_at_once(_: OnWorld, design: Design) -> bool:
     passed = False
     for seed in range(5 if hasattr(design, "ceiling") else 0):
         world, tight = OnWorld(seed), limited(design, 3)
-        world.at_once(
-            *(partial(tight.add, C, 1, f"key-{n}", START_MS) for n in range(6)), sdk_attempts=4
-        )
+        world.at_once(*(partial(tight.add, C, 1, f"key-{n}", START_MS) for n in range(6)))
         world.settle(tight)
         passed |= world.value(tight) > 3
     return passed
@@ -168,24 +149,3 @@ def test_a_set_tells_full_from_duplicate() -> None:
         "recorded",
         "refused",
     ]
-
-
-def test_no_order_of_steps_and_no_fault_leaves_a_gap() -> None:
-    faults, design = Faults(lost=150, dropped=50, late=50, throttled=50, crash=50), GapFree()
-    for seed in range(15):
-        world = OnWorld(seed)
-        world.at_once(
-            *(partial(until_answered, design, 1, f"item-{n % 5}") for n in range(7)), faults=faults
-        )
-        world.world.quiesce()
-        assert sorted(world.run(design.numbers(C)).values()) == [1, 2, 3, 4, 5], seed
-
-
-def test_consumers_of_a_stream_count_each_thing_once() -> None:
-    world, design = OnWorld(), Hybrid()
-    for number in range(4):
-        world.run(until_answered(design, 1, str(number)))
-        calls = [partial(design.housekeep, C, EU)] * 3
-        world.at_once(*calls, sdk_attempts=4, faults=Faults(lost=200, crash=50))
-        world.settle(design)
-        assert world.value(design) == 1 + number
