@@ -472,4 +472,7 @@ def test_an_engine_here_gets_a_zip_for_this_machine() -> None:
         deploy.runs_here(f"http://{host}:4566") for host in ("127.0.0.1", "localhost", "[::1]")
     )
     assert not any(map(deploy.runs_here, ("https://vpce.example.com", "")))
+
+
+def test_a_deployment_knows_the_counter_of_the_canaries() -> None:
     assert table_shape.CANARY == COUNTER
