@@ -123,7 +123,8 @@ def _written(
     """The decision that this call wrote. item: the gate since then, or nothing."""
     if short is None:
         gates.sold_out.changed(delta.lane.counter, delta.change)
-    yield from perhaps_roll(gates, delta.lane, item, delta.token)
+    if item:
+        yield from perhaps_roll(gates, delta.lane, item, delta.token)
     if short is not None:
         return Decision(REFUSED, before=False, left=short)
     if hold:
@@ -229,9 +230,8 @@ def add(gates: Gates, delta: Delta) -> Program[Receipt]:
     Raises LimitReached, TokenConflict, and what `decide_change` raises, each with `delta`.
     """
     try:
-        return receipt(
-            delta, (yield from shown_now(gates, delta, (yield from decide_change(gates, delta))))
-        )
+        decision = yield from decide_change(gates, delta)
+        return receipt(delta, (yield from shown_now(gates, delta, decision)))
     except LedgerError as error:
         error.delta = delta
         raise

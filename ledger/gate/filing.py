@@ -118,14 +118,11 @@ def looks(token: str) -> bool:
 
 def perhaps_roll(gates: Gates, lane: Lane, item: Item, token: str, size: int = 1) -> Program[None]:
     """Roll the gate if it is full and this token's call looks. item: the gate as it is since the
-    decision, or nothing.
-    size: of the group that was decided.
+    decision. size: of the group that was decided.
 
     It raises no LedgerError, even where the gate is damaged: the decision stands, and an error
     would be the roll's.
     """
-    if not item:
-        return
     with suppress(LedgerError):
         gate = gates.gate(lane, item)
         if token in gate.held and not _is_crowded(gate):

@@ -58,7 +58,8 @@ def fingerprint(token: str) -> bytes:
     never has two. The time comes round after 2.3 hours, so a gate keeps a fingerprint only while
     its token is above `low`, by an hour at most.
     """
-    return _slice(tokens.time_ms(token)).to_bytes(2, "big") + tokens.to_bytes(token)[6:8]
+    data = tokens.to_bytes(token)
+    return _slice(int.from_bytes(data[:6], "big")).to_bytes(2, "big") + data[6:8]
 
 
 def distance(mark: bytes, low: str) -> int:

@@ -66,7 +66,7 @@ def test_a_limited_add_is_one_update_and_few_functions() -> None:
         below="ledger/gate/decide.py:add",
         without=tuple(f"ledger/{name}.py" for name in in_memory),
     )
-    assert len(found.functions) <= 30, found.functions
+    assert len(found.functions) <= 28, found.functions
     assert world.home.kinds == [Update]
 
 
