@@ -4,6 +4,7 @@ Rule 1: a text follows from the *shape* of its actions and its condition: of whi
 are, and which names are the same. Their names and values stand beside the text, in its order.
 """
 
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from ledger.core.actions import Action, Add, Remove, Set, update_expression
@@ -34,6 +35,9 @@ _texts: dict[tuple[Any, ...], Arguments] = {}
 
 def expressions(actions: tuple[Action, ...], condition: Condition | None) -> Arguments:
     """The expressions of a write that has actions, a condition or both; their names and values."""
+    if type(condition) is Absent and not actions:
+        text, names_of = _absent(condition)
+        return {"ConditionExpression": text, "ExpressionAttributeNames": dict(names_of)}
     shape: list[Any] = []
     names: dict[str, str] = {}
     values: dict[str, Any] = {}
@@ -61,6 +65,14 @@ def expressions(actions: tuple[Action, ...], condition: Condition | None) -> Arg
             _texts[key] = found
     arguments: Arguments = {**found, "ExpressionAttributeNames": {n: of for of, n in names.items()}}
     return arguments | {"ExpressionAttributeValues": values} if values else arguments
+
+
+@lru_cache
+def _absent(condition: Absent) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The expression of nearly every put, and its names: each delta has the same."""
+    names = Names()
+    text = condition.expression(names)
+    return text, tuple(names.arguments()["ExpressionAttributeNames"].items())
 
 
 def _texts_of(
