@@ -15,6 +15,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
+from random import Random
 from typing import Any
 
 from lab.histories.stage.stage import Played, one_of
@@ -50,6 +51,7 @@ class TwoRegions:
     def __init__(self, cap: int, *, seed: int = 0, faults: Faults | None = None) -> None:
         self.cap = cap
         self.simulation = Simulation(REGIONS, seed=seed, faults=faults or Faults(), start=START)
+        self._entropy = Random(seed).randbytes  # so that a seed is a history
         self.clock = self.simulation.clock
         self._limits = {"llm:": Limit(ceiling=cap, region=REGIONS[0])}
 
@@ -57,12 +59,23 @@ class TwoRegions:
         return Settings(table="counters", region=region, regions=REGIONS, limits=self._limits)
 
     def ledger(self, region: str = REGIONS[0]) -> Ledger:
-        return Ledger(self.settings(region), table=self.simulation.table(region), clock=self.clock)
+        return Ledger(
+            self.settings(region),
+            table=self.simulation.table(region),
+            clock=self.clock,
+            entropy=self._entropy,
+        )
 
     def budgets(
         self, region: str = REGIONS[0], ledger: Any = None, timeout: timedelta = TIMEOUT
     ) -> Budgets:
         return Budgets(ledger or self.ledger(region), timeout=timeout, clock=self.clock)
+
+    def reserve(self, counter: str, estimate: int) -> Call:
+        """A call of its own, under a name that the seed gives."""
+        budgets = self.budgets()
+        name = self._entropy(8).hex()
+        return budgets.reserve([counter], estimate, call=name, at=budgets.now())
 
     def wait(self, span: timedelta) -> None:
         self.simulation.wait(int(span / timedelta(milliseconds=1)))
@@ -85,6 +98,7 @@ class TwoRegions:
         self.simulation.come_to_rest()
         calm = TwoRegions(self.cap)
         calm.simulation.world = self.simulation.world
+        calm._entropy = self._entropy
         return calm
 
 
@@ -107,11 +121,11 @@ def _can_be_taken(world: TwoRegions, counter: str, rest: int) -> bool:
     """All of it, and again after the time of the process that took it and died; then nothing is
     held.
     """
-    call = world.budgets().reserve([counter], 0)
+    call = world.reserve(counter, 0)
     for _ in range(2 if rest > 0 else 0):
         world.wait(2 * TIMEOUT)
         try:
-            call = world.budgets().reserve([counter], rest)
+            call = world.reserve(counter, rest)
             call.open()
         except LedgerError:
             return False
@@ -124,7 +138,7 @@ def _can_be_taken(world: TwoRegions, counter: str, rest: int) -> bool:
 def _can_be_filled(world: TwoRegions, counter: str) -> bool:
     try:
         for _ in range(2):
-            with world.budgets().reserve([counter], 1) as call:
+            with world.reserve(counter, 1) as call:
                 call.settle(2 * world.cap)
     except LedgerError as error:
         return isinstance(error, OverBudget)
