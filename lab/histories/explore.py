@@ -8,8 +8,6 @@ answers is in the same state; the search goes on from it once.
 Rule 3: in every state everything stops for good, as in a crash. Then a strong read in each Region
 is judged, and the end as that of the long histories: with fresh compactors, and with every delta
 sent once more.
-Rule 4: states are reached with the fewest steps first, so the first that is wrong has one of the
-shortest traces.
 """
 
 from collections import deque
@@ -63,7 +61,10 @@ class Explored:
 @filed_as()
 def explore(name: str) -> Explored:
     states: set[int] = set()
+    judged: dict[int, list[str]] = {}
     wrong: list[tuple[tuple[int, ...], str]] = []
+    # Rule 4: states are reached with the fewest steps first, so the first that is wrong has one of
+    # the shortest traces.
     orders: deque[tuple[int, ...]] = deque([()])
     while orders:
         order = orders.popleft()
@@ -75,7 +76,7 @@ def explore(name: str) -> Explored:
         orders += [(*order, pick) for pick in range(moves) if len(order) < part.steps_max]
         why = part.seen()
         if not why and (part.stops or not moves):
-            why = part.judged()
+            why = _judged(part, judged)
         wrong += [(order, each) for each in why[:1]]
     trace = Trace()
     if wrong:
@@ -83,6 +84,19 @@ def explore(name: str) -> Explored:
         _played(name, order, trace)
         trace.lines.append(f"WRONG: {why_first}")
     return Explored(name.replace("_", " "), len(states), len(wrong), tuple(trace.lines))
+
+
+def _judged(part: Part, judged: dict[int, list[str]]) -> list[str]:
+    """What is wrong if everything stops here; `judged` has the judgements so far."""
+    decides = part.decides()
+    if decides is None:
+        return part.judged()
+    # Judging takes longer than playing, and most states differ in the answers of processes alone,
+    # which are gone when everything stops. So one judgement stands for all of them.
+    key = hash(repr((*_world(part), decides)))
+    if key not in judged:
+        judged[key] = part.judged()
+    return judged[key]
 
 
 def _played(name: str, order: tuple[int, ...], log: Trace | None = None) -> tuple[Part, int]:
@@ -133,6 +147,12 @@ def _interleave(part: Part) -> int:
 
 
 def _state(part: Part) -> int:
+    done = [process.done for process in part.processes]
+    return hash(repr((*_world(part), done, part.answers, part.known())))
+
+
+def _world(part: Part) -> tuple[object, ...]:
+    """The items in each Region, what is on its way there, and the time."""
     world = part.world
     held: list[tuple[Key, Stamp, str, str, str]] = []
     for region, replica in world.replicas.items():
@@ -149,10 +169,7 @@ def _state(part: Part) -> int:
         (key, stamp[0], region, home, item) for key, stamp, region, home, item in sorted(held)
     ]
     landing = [(each.region, repr(each.left)) for each in world.landings]
-    done = [process.done for process in part.processes]
-    return hash(
-        repr((world.now_ms, part.passes_ms, ranked, landing, done, part.answers, part.known()))
-    )
+    return world.now_ms, part.passes_ms, ranked, landing
 
 
 def main(

@@ -183,6 +183,9 @@ class LaneSteps(Part):
 
     # -- the judgement
 
+    def decides(self) -> object | None:
+        return self.known(), repr(self.record)
+
     def judged(self) -> list[str]:
         world = self.world
         stays = [] if self.stays is None else [items.delta_key(self.asked(self.stays).delta)]

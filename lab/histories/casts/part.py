@@ -107,6 +107,10 @@ class Part:
         """What decides the judgement, besides the world and the answers."""
         return [judge.known() for judge in self.stage.judges]
 
+    def decides(self) -> object | None:
+        """All that decides `judged`, besides the world; None: every state is judged by itself."""
+        return None
+
     def arrivals(self) -> list[tuple[str, Key]]:
         """What may arrive in another Region now, and be noticed there."""
         busy = {process.region for process in self.processes if not process.done}

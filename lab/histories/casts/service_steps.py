@@ -86,6 +86,10 @@ class ThresholdSteps(LaneSteps):
         self.post.records.clear()
         yield from evaluate(COUNTER, self.settings, Evaluated())
 
+    def decides(self) -> object | None:
+        # the judgement asks whether a process is left, and what the records of writes say
+        return None
+
     def judged(self) -> list[str]:
         world, settings = self.world, self.settings
         left = not all(process.done for process in self.processes)

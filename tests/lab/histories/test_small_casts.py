@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from lab.histories import explore
+from lab.histories.casts.lane_steps import LaneSteps
 
 SHORT = (
     "one_read_against_two_folds",
@@ -40,6 +41,15 @@ def test_the_obvious_design_goes_wrong_and_its_trace_says_how() -> None:
         *["the world"] * 2,
         "the same add again",
     ]
+
+
+@pytest.mark.parametrize("name", ["two_regions_merge", "a_retry_after_the_merge"])
+def test_one_judgement_stands_for_states_judged_alike(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explored = explore.explore(name)
+    monkeypatch.setattr(LaneSteps, "decides", lambda self: None)
+    assert explore.explore(name) == explored
 
 
 @pytest.mark.parametrize(
