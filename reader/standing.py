@@ -99,7 +99,7 @@ def read_standings(
     found: list[Standing] = []
     for gates, copies in zip(several, seen, strict=True):
         if not copies.has_opened(gates):
-            opening = opening or (yield from gates.opening(at_home=False))
+            opening = opening or (yield from gates.opening())
             gates = replace(gates, limit=opening)
         ours = [gate for gate in copies.gates if gate.lane.region == gates.here]
         over = (yield from _filed_over(ours, began, consistent)) if filed else {}

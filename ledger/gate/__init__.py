@@ -10,7 +10,7 @@ One change, from begin to end:
     decide.py    one conditional Update of the gate: IF the token is open and the rights suffice,
         |        note the token's outcome and take the rights
         |-- written ----------------------> perhaps roll (filing.py), receipt (answer.py)
-        |-- there is no gate -------------> make it (gates.py), and try again
+        |-- there is no gate -------------> make it as this Update leaves it (gates.py): one Put
         |-- the gate knows the token -----> the outcome of the first call (answer.py)
         |-- the token may be filed -------> look it up (past.py): that outcome, or try again
         `-- the rights are too few -------> end holds that are over, and get rights from the other

@@ -77,11 +77,12 @@ def decide_change(
                 # who remembers that a side is sold out writes the refusal at once
                 short = short or gates.sold_out.knows(lane.counter, *_need(delta), began)
             update = _update(gates, delta, looked_up, short, hold, name)
-            answer = doubt.note((yield from write(gates, lane, update)))
+            answer: Item | Written | None = doubt.note((yield from write(gates, lane, update)))
+            if not answer:  # there is no gate
+                answer = doubt.note((yield from gates.create(lane, first=update)))
             if isinstance(answer, Written):
                 return (yield from _written(gates, delta, short, hold, answer.item))
             if not answer:
-                yield from gates.create(lane)
                 continue
             gate = gates.gate(lane, answer)
             match state_of(gate, token, looked_up.version):
@@ -179,14 +180,15 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
             break
         try:
             update = updates.decide(lane, gates.limit, todo, *looked_up)
-            answer = doubt.note((yield from write(gates, lane, update)))
+            answer: Item | Written | None = doubt.note((yield from write(gates, lane, update)))
+            if not answer:  # there is no gate
+                answer = doubt.note((yield from gates.create(lane, first=update)))
             if isinstance(answer, Written):
                 decided |= {token: Decision(change, before=False) for token, change in todo.items()}
                 gates.sold_out.changed(lane.counter, sum(todo.values()))
                 yield from perhaps_roll(gates, lane, answer.item, max(todo), len(todo))
                 return decided
             if not answer:
-                yield from gates.create(lane)
                 continue
             gate = gates.gate(lane, answer)
             states = {token: state_of(gate, token, looked_up.version) for token in todo}

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from ledger.core.actions import updated
 from ledger.core.conditions import Absent
 from ledger.core.errors import GateLost, GaveUp, InvalidInput, LimitMismatch, shown
 from ledger.core.items import checkpoint_key
@@ -27,8 +28,12 @@ from ledger.core.requests import (
     Put,
     Query,
     Request,
+    Resent,
     Result,
     Together,
+    Update,
+    Written,
+    holds,
 )
 from ledger.core.running import answered
 from ledger.core.settings import Settings, plan_of
@@ -156,47 +161,88 @@ class Gates:
         """
         while True:
             item: Item | None = yield self.at(lane, Get(items.gate_key(lane)))
+            if item is None:
+                made = yield from self.create(lane, views)
+                item = made if isinstance(made, dict) else None
             if item is not None:
                 return self.gate(lane, item)
-            yield from self.create(lane, views)
             views = None  # there was a gate now: if it is gone, an older view may not show that
 
-    def create(self, lane: Lane, views: dict[str, View] | None = None) -> Program[None]:
+    def create(
+        self, lane: Lane, views: dict[str, View] | None = None, first: Update | None = None
+    ) -> Program[Item | Written | None]:
         """Make a gate. Raises GateLost, LimitMismatch (changes without a limit), DamagedItem and
         the TableErrors.
 
         views: by Region, what this call saw of the counter's gates before; it adds to them, so that
-        lanes of one Region that one call finds without a gate share one read.
+        lanes of one Region that one call finds without a gate share one read. first: an Update that
+        found no gate. If its condition holds for a new gate, the gate is made as it leaves it, so
+        one Put makes the gate and decides the token.
+
+        The answer is that of `first` if it came right after: Written, or the gate that refuses it
+        (without `first`, the gate). None: another process made the gate.
         """
         views = {} if views is None else views
+        limit = yield from self._opening(lane, views)
+        if limit is None:
+            return None
+        gate = new = items.new_gate(lane, limit)
+        if first is not None and holds(first, new):
+            gate = updated(new, first.actions)
+        # Rule 4: the Put has the condition that there is no gate, so sent twice it takes effect
+        # once.
+        met: Item | None = yield self.at(lane, Put(gate, Absent()))
+        views[lane.region].is_open = True  # the next lane here is not the first
+        if met is None:
+            return new if gate is new else Written(gate)
+        return Resent(met) if not met or self._may_be_of(lane, gate, met) else None
+
+    def _may_be_of(self, lane: Lane, put: Item, met: Item) -> bool:
+        """Whether the gate that a Put met may come from an earlier attempt at that Put: it knows
+        what that decided, or has filed something since.
+        """
+        ours, there = self.gate(lane, put), self.gate(lane, met)
+        decided = {*ours.recent, *ours.held}
+        return there.version > 0 or not decided.isdisjoint((*there.recent, *there.held))
+
+    def _opening(self, lane: Lane, views: dict[str, View]) -> Program[Limit | None]:
+        """The limit with which a gate opens. None: it is there by now. Raises as `create`."""
         # All is read in the lane's own Region, strongly: the lane's changes, what it filed, and the
         # copies of the counter's other gates there.
         others = [other for other in self.lanes if other != lane]
         view = views.get(lane.region)
         unread = others if view is None else []
-        keys = GetMany((checkpoint_key(lane), *map(items.gate_key, unread)))
+        # Rule 3: whoever makes the gate with the first rights, or the first one that this Region
+        # sees, looks at all lanes of the counter here.
+        opens = self.limit.opens(lane.region, lane.shard)
+        looked = [lane, *others] if opens else [lane]
+        # A period's base has its gate in the Region of the first rights, too.
+        base = [self.base] if opens and self.base is not None else []
+        keys = (*map(checkpoint_key, looked), *map(items.gate_key, (*unread, *base)))
         filed = (Query(pk, limit=1) for pk in (items.past_pk(lane), items.hold_pk(lane)))
-        looks = Together((first_delta(lane), keys, *filed))
-        delta, (checkpoint, *copies), *pages = answered((yield self.at(lane, looks)))
+        looks = Together((*map(first_delta, looked), GetMany(keys), *filed))
+        *deltas, found, past, notes = answered((yield self.at(lane, looks)))
         if view is None:
+            copies = found[len(looked) : len(looked) + len(unread)]
             view = views[lane.region] = _view_of(unread, copies)
         # Rule 2: there was a gate if the lane filed something, or if a copy of another gate names
         # it.
-        known = [str(lane) for page in pages if page.items]
+        known = [str(lane) for page in (past, notes) if page.items]
         if name_of(lane) in view.named:
             known.append(view.named[name_of(lane)])
         if known:
             if (yield self.at(lane, Get(items.gate_key(lane)))) is not None:
-                return  # another process made it meanwhile
+                return None  # another process made it meanwhile
             raise GateLost(
                 f"{lane}: its gate is gone, and {known[0]} shows that there was one. Nothing was "
                 "written. Restore its items from a backup, then rebuild the counter."
             )
-        # Rule 3: whoever makes the first gate that this Region sees, or the one with the first
-        # rights, looks at all lanes of the counter here.
-        is_first = not view.is_open or self.limit.opens(lane.region, lane.shard)
-        beside = [lane] if delta.items or checkpoint is not None else []
-        if not beside and is_first and others:
+        beside = [
+            each
+            for each, checkpoint, delta in zip(looked, found[: len(looked)], deltas, strict=True)
+            if delta.items or checkpoint is not None
+        ]
+        if not beside and not opens and not view.is_open and others:
             beside = yield from self.home(lane, with_changes(others))
         if beside:
             raise LimitMismatch(
@@ -204,27 +250,23 @@ class Gates:
                 "limit. Nothing was written. Count under another name, and bring the value there "
                 "with one change."
             )
-        limit = (
-            (yield from self.opening()) if self.limit.opens(lane.region, lane.shard) else self.limit
-        )
-        yield self.at(lane, Put(items.new_gate(lane, limit), Absent()))
-        view.is_open = True  # this Region shows it: the next lane here is not the first
+        return self._as_set(found[-1]) if base else self.limit
 
-    def opening(self, *, at_home: bool = True) -> Program[Limit]:
-        """The limit with which the counter opens. Raises DamagedItem, LimitMismatch and the
-        TableErrors.
-
-        A period opens with the limit in the gate of its base, as it is set now; where the base has
-        no gate, with that of the settings. A limit that is set for the base later is the next
-        period's. at_home: read the gate of the base in its Region; else the copy here.
+    def opening(self) -> Program[Limit]:
+        """The limit with which the counter opens, as this Region shows it. Raises DamagedItem,
+        LimitMismatch and the TableErrors.
         """
         if self.base is None:
             return self.limit
-        get = Get(items.gate_key(self.base))
-        item: Item | None = yield self.at(self.base, get) if at_home else get
-        if item is None:
+        return self._as_set((yield Get(items.gate_key(self.base))))
+
+    def _as_set(self, base: Item | None) -> Limit:
+        """The limit in the gate of a period's base, with which the period opens; where the base has
+        no gate, that of the settings. A limit that is set for the base later is the next period's.
+        """
+        if self.base is None or base is None:
             return self.limit
-        bounds = self.gate(self.base, item).bounds
+        bounds = self.gate(self.base, base).bounds
         return replace(self.limit, floor=bounds[DOWN], ceiling=bounds[UP])
 
     @property

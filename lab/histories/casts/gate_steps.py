@@ -173,6 +173,17 @@ class GateSteps(Part):
         one = self.asked(key, old=old, region=region)
         return self._answers(one, self._sending(one, region))
 
+    @process
+    def send_as_before(self, region: str, key: str) -> Program[None]:
+        """As an earlier version: it makes a gate that has decided nothing, then updates it."""
+        one = self.asked(key, region=region)
+
+        def program() -> Program[Decision]:
+            yield from self.judge.gates_in(region).create(one.delta.lane)
+            return (yield from self._sending(one, region))
+
+        return self._answers(one, program())
+
     def send_in(self, lane: Lane, change: int = 1) -> None:
         """A change of that lane, through its Region."""
         token = tokens.keyed(COUNTER, f"{lane} {change}", self.world.now_ms - 1_000)

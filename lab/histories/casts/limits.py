@@ -19,6 +19,27 @@ FILED = (do.sent("low", old=500), do.rolled())
 LIMITED_CASTS: Casts = {
     "an_add_twice_at_once": (  # where there is no gate yet
         do.send("one"), do.send("one", region=AWAY)),
+    "two_first_adds_of_the_last_unit_who_send_twice": (
+        do.limited(1), do.having(resends=True), do.send("one"), do.send("two")),
+    "a_first_add_twice_who_send_twice_against_its_roll": (
+        do.limited(1, filing=AT_ONCE), do.having(resends=True), do.send("one"), do.send("one")),
+    "a_first_add_against_itself_by_an_earlier_version": (
+        do.send("one"), do.send_as_before("one")),
+    "two_first_adds_of_the_last_unit_one_by_an_earlier_version": (
+        do.limited(1), do.send("one"), do.send_as_before("two")),
+    "a_first_group_against_one_of_its_changes_by_an_earlier_version": (
+        do.limited(2), do.group("one", "two"), do.send_as_before("two")),
+    "a_first_hold_twice_against_a_first_add_of_the_last_unit": (
+        do.limited(1), do.to_hold("hold"), do.send("hold"), do.send("hold"), do.send("one")),
+    "a_first_hold_that_ends_where_it_was_granted_against_a_first_add": (
+        do.limited(2), do.to_hold("hold"), do.hold_and_end("hold", 1), do.send("one")),
+    "a_first_add_against_a_tighter_limit": (
+        do.limited(1), do.send("one"), do.set_limit(0)),
+    "the_first_adds_of_two_regions_of_the_last_unit": (
+        do.limited(1, lanes=(LANE, LANE_AWAY)), do.having(steps_max=16),
+        do.send("one"), do.send("two", region=AWAY)),
+    "a_first_add_beside_a_change_of_its_own_lane": (
+        do.limited(1), do.added_beside(LANE, everywhere=True), do.send("one"), do.send("two")),
     # away it arrives at any time, as do the gates
     "the_first_rights_are_opened_beside_a_change_of_another_lane": (
         do.limited(1, lanes=(LANE, LANE_AWAY, LANE_BESIDE)),

@@ -23,6 +23,7 @@ from ledger.core.requests import (
     Key,
     Pause,
     Program,
+    Put,
     PutMany,
     Request,
     Together,
@@ -72,7 +73,8 @@ class Part:
     steps_max = 1_000
     """A cast whose processes could go on for long is gone through up to so many steps."""
     resends = False
-    """Whether every Update is sent twice, as an SDK may: it had no answer the first time."""
+    """Whether every Update and Put is sent twice, as an SDK may: it had no answer the first time.
+    """
     passes_ms = 0
     """So much time passes, at some moment."""
 
@@ -148,7 +150,7 @@ class Part:
             came: list[Any] = []
             try:
                 if self.resends and isinstance(
-                    request.request if isinstance(request, At) else request, Update
+                    request.request if isinstance(request, At) else request, Update | Put
                 ):
                     yield request
                     answers.append(0)

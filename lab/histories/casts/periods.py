@@ -140,6 +140,10 @@ PERIOD_CASTS: Casts = {
         *SHORT, do.sold(OLD, 1, AWAY), do.sold(OLD, 3), do.is_over(), do.add(NEW, 2)),
     "a_carry_of_what_comes_back_after_another": (
         *SHORT, do.sold(OLD, 5), do.is_over(), do.sold(NEW, 1), do.add(OLD, -1), do.add(NEW, 1)),
+    "a_late_first_add_of_the_old_day_against_a_carry": (
+        *SHORT, do.is_over(), do.add(OLD, 2), do.add(NEW, 3)),
+    "a_first_add_of_a_day_against_another_limit_of_its_base": (
+        do.having(resting=True), do.is_over(), do.set_limit("q:a", 3), do.add(NEW, 2)),
     "who_is_short_before_the_old_day_is_over": (
         *SHORT, do.sold(OLD, 2), do.add(NEW, 3)),
     "a_visit_and_a_read_while_a_period_retires": (

@@ -14,7 +14,7 @@ from typing import Any
 from lab.histories.stage.judge import Judge
 from ledger.core.actions import Set
 from ledger.core.errors import NOT_WRITTEN, LedgerError, OutcomeUnknown
-from ledger.core.requests import At, Program, Request, Result, Update, Written
+from ledger.core.requests import At, Program, Put, Request, Result, Update, Written
 from ledger.core.running import through
 from ledger.gate.gate import Gate, change_of
 from ledger.gate.updates import HELD, RECENT
@@ -24,7 +24,7 @@ class Heard:
     """One call. several: it has several steps, so an error is of one of them, unless it says that
     nothing was written.
 
-    sent: the tokens that an Update of the call decided, or may have decided, because its answer was
+    sent: the tokens that a write of the call decided, or may have decided, because its answer was
     lost.
     """
 
@@ -85,14 +85,17 @@ class LastWords(Judge):
 
 
 def _tokens(request: Request) -> set[str]:
-    """The tokens that an Update of a gate holds, or decides so that they count. The end of a hold
+    """The tokens that a write of a gate holds, or decides so that they count. The end of a hold
     that is over counts nothing: whoever needs its part ends it, and its owner may capture it
     meanwhile.
     """
-    update = request.request if isinstance(request, At) else request
-    if not isinstance(update, Update):
-        return set()
-    sets = [(action.path, action.value) for action in update.actions if isinstance(action, Set)]
+    sets: list[tuple[Any, Any]] = []
+    match request.request if isinstance(request, At) else request:
+        case Put(gate) if RECENT in gate:
+            decided = {name: gate[name]["M"] for name in (RECENT, HELD)}
+            sets = [((name, token), n) for name, of in decided.items() for token, n in of.items()]
+        case Update(_, actions):
+            sets = [(action.path, action.value) for action in actions if isinstance(action, Set)]
     return {
         path[1]
         for path, value in sets

@@ -28,7 +28,9 @@ from ledger.core.requests import (
     At,
     Delete,
     DeleteMany,
+    Get,
     Instant,
+    Key,
     Program,
     Put,
     PutMany,
@@ -41,6 +43,7 @@ from ledger.core.requests import (
 from ledger.core.running import or_error, outcome, run
 from ledger.gate.filing import roll
 from ledger.gate.gates import Gates
+from ledger.gate.items import lane_of
 from ledger.tables.memory import MemoryTable
 from reader import Reader
 from simulator.choices import Choices
@@ -55,6 +58,7 @@ REFUSALS: dict[str, LedgerError] = {
 AT = to_datetime(LATER_MS)
 LIMITS = {name: Limit(floor=0, ceiling=1_000, region=A) for name in ("lim", "wallet", "purse")}
 LIMITS["full"] = Limit(floor=0, ceiling=0, region=A)
+LIMITS["new"] = Limit(floor=0, ceiling=1_000, region=A)  # nobody added to it before the call
 FAR_MS = 3_600_000
 
 
@@ -120,17 +124,20 @@ class Spoiled:
             raise OutcomeUnknown("put_item may or may not have been applied (read timeout).")
         if fault in ("resent", "filed") and isinstance(request, Put | Update):
             if fault == "filed":
-                self._filed()
+                self._filed(request.key)
             again = self.inner.answer(request)
             return Resent(again) if isinstance(again, dict) else again
         return answer
 
-    def _filed(self) -> None:
-        """Another process files what the gate decided."""
-        gates = Gates.limited(settings(A), "lim", "a test")
+    def _filed(self, key: Key) -> None:
+        """Another process files what a gate decided, if that is there."""
+        lane = lane_of(key)
+        if lane is None or self.inner.answer(Get(key)) is None:
+            return
+        gates = Gates.limited(settings(A), lane.counter, "a test")
 
         def program() -> Program[object]:
-            return (yield from roll(gates, (yield from gates.read(gates.lanes[0]))))
+            return (yield from roll(gates, (yield from gates.read(lane))))
 
         assert run(program(), self.inner, lambda: Instant(self.now_ms, self.now_ms)) is not None
 
@@ -186,6 +193,12 @@ CASES = {
     "add": Case(lambda ledger, _: ledger.add("plain", 1, **named("a"))),
     "add of a limited counter": Case(
         lambda ledger, _: ledger.add("lim", 1, **named("a")), faults=(*TWICE, "filed")
+    ),
+    "first add of a limited counter": Case(
+        lambda ledger, _: ledger.add("new", 1, **named("a")), faults=(*TWICE, "filed")
+    ),
+    "first add_many of a limited counter": Case(
+        lambda ledger, _: ledger.add_many(changes("new")), faults=(*TWICE, "filed")
     ),
     "add whose rights are elsewhere": Case(
         lambda ledger, _: ledger.add("lim", 1, **named("a")), regions=(A, B)
