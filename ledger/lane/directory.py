@@ -14,17 +14,19 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from ledger.core import items
-from ledger.core.errors import InvalidInput, TableError, TableMissing
+from ledger.core.errors import InvalidInput, NotAllowed, TableError, TableMissing
 from ledger.core.plan import longest
 from ledger.core.requests import (
     GetMany,
     Instant,
     Item,
     Key,
+    KeyPage,
     Now,
     Page,
     Program,
     Query,
+    Scan,
     Together,
     keyed,
 )
@@ -147,6 +149,20 @@ def first_delta(lane: Lane, consistent: bool = True) -> Query:
     return Query(items.delta_pk(lane), limit=1, consistent=consistent)
 
 
+def keys_of_small_table() -> Program[tuple[Key, ...] | None]:
+    """Every key of a table that one page of a Scan shows, as it has arrived here; eventually
+    consistent, as a Query of the directory. None: the table has more, or the role may not scan it.
+    Raises the TableErrors.
+    """
+    try:
+        page: KeyPage = yield Scan()
+    except NotAllowed as refused:
+        if not refused.is_denied:
+            raise
+        return None
+    return page.keys if page.last is None else None
+
+
 def counters_below(
     prefixes: Collection[str],
     rules: Collection[str],
@@ -154,18 +170,19 @@ def counters_below(
     regions: Iterable[str],
     everywhere: bool,
     *,
+    keys: Collection[Key] | None = None,
     anything: bool = False,
 ) -> Program[list[str]]:
     """Counters with changes for which one of the prefixes is the longest of all rules; the first
     few of each Region.
 
     everywhere: read each Region at its endpoint, so a Region that is down stops a process that adds
-    a limit; else what has arrived here of each. anything: also those without changes. Raises the
-    TableErrors.
+    a limit; else what has arrived here of each. keys: all that have arrived here, where they are
+    known: then no directory is read. anything: also those without changes. Raises the TableErrors.
     """
     names = set[str]()
     for region in regions:
-        program = _in_region(prefixes, rules, settings, region, anything)
+        program = _in_region(prefixes, rules, settings, region, keys, anything)
         try:
             names |= (
                 yield from at(region, program)
@@ -188,11 +205,16 @@ def _in_region(
     rules: Collection[str],
     settings: Settings,
     region: str,
+    keys: Collection[Key] | None,
     anything: bool,
 ) -> Program[set[str]]:
-    # by a rule that is yet to come, a lane that is there may look retired
-    there = yield from listing(region, settings, including_retired=True)
-    lanes = [lane for lane in there.lanes if longest(rules, lane.counter) in prefixes]
+    if keys is None:
+        # by a rule that is yet to come, a lane that is there may look retired
+        there = (yield from listing(region, settings, including_retired=True)).lanes
+    else:
+        listed = (lane for key in keys if (lane := lane_of(key)) is not None)
+        there = sorted(lane for lane in listed if lane.region == region)
+    lanes = [lane for lane in there if longest(rules, lane.counter) in prefixes]
     names = {lane.counter for lane in lanes} if anything else set[str]()
     if names:
         return names

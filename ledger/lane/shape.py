@@ -21,7 +21,7 @@ from ledger.core.plan import longest
 from ledger.core.requests import Get, Instant, Item, Now, Program, Put, Table
 from ledger.core.running import run
 from ledger.core.settings import Settings
-from ledger.lane.directory import NAMES_MAX, counters_below
+from ledger.lane.directory import NAMES_MAX, counters_below, keys_of_small_table
 from ledger.lane.fits import SHOWN_MAX, lacking, mismatches, too_late, unlike, why_not_strong
 
 TRIES_MAX = 5
@@ -209,8 +209,13 @@ def check_growth(
         if wrong := [*unlike(settings, shape), *narrower, *too_late(settings, shape, now.wall_ms)]:
             raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
     names: list[str] = []
+    # Most tables without a shape are small: one page of a Scan shows all that 256 Queries would.
+    looks_here = not everywhere and bool(limits or periods)
+    keys = (yield from keys_of_small_table()) if looks_here else None
     if limits:  # no gate would know the changes of a counter that has some
-        names = yield from counters_below(limits, settings.limits, settings, regions, everywhere)
+        names = yield from counters_below(
+            limits, settings.limits, settings, regions, everywhere, keys=keys
+        )
     if names:
         raise SettingsMismatch(
             f"limits[{' '.join(map(repr, sorted(limits)))}]: the counters "
@@ -220,7 +225,7 @@ def check_growth(
         )
     if periods:
         names = yield from counters_below(
-            periods, settings.periods, settings, regions, everywhere, anything=True
+            periods, settings.periods, settings, regions, everywhere, keys=keys, anything=True
         )
     if names:
         raise SettingsMismatch(

@@ -20,14 +20,14 @@ from ledger.core.actions import Set
 from ledger.core.checks import to_ms
 from ledger.core.items import SHAPE_KEY, shape_of
 from ledger.core.limit import Shape
-from ledger.core.requests import GetMany, Put, Resent, Update, Written
+from ledger.core.requests import GetMany, Put, Query, Resent, Scan, Together, Update, Written
 from ledger.core.values import Lane
 from ledger.gate import items, updates
 from ledger.gate.updates import GROUP_MAX
 from ledger.lane import directory
 from ledger.lane.shape import write
 from reader import Reader, Room
-from tests.world import A, B, World, fail, outcomes_of, refused
+from tests.world import A, B, Region, World, fail, outcomes_of, refused
 
 SEATS, STOCK = "seats:gig", "stock:85123A"
 LIMITS = {"seats:": Limit(ceiling=10, region=A), "stock:": Limit(floor=0)}
@@ -785,6 +785,40 @@ def test_a_shape_that_cannot_be_written_is_told_once(
         assert SHAPE_KEY not in world.home.items
     with refused(before.home, errors.LimitMismatch, "from before the counter had a limit"):
         before.ledger().add("seats:old", 1)
+
+
+def test_the_first_shape_sees_the_same_however_it_looks(caplog: pytest.LogCaptureFixture) -> None:
+    """By one page of a Scan; or by Queries, where a page is not all, or the role may not scan."""
+    denied = errors.NotAllowed("This role may not scan.")
+    denied.is_denied = True
+    for has_changes in (False, True):
+        for queries in (False, True, None):
+            world = World(limits=LIMITS)
+            if has_changes:  # in another Region; they have arrived, and so has what lists them
+                lane = world.ledger(B, limits={}).add("seats:old", 1).delta.lane
+                world.away.store([directory.item_of(lane)])
+                world.away.copy_to(world.home)
+            if queries:
+                world.home.page_size = 1
+                world.home.store([directory.item_of(Lane(A, 0, name)) for name in "ab"])
+            if queries is None:
+                world.home.before(Scan, fail(denied))
+            caplog.clear()
+            assert world.ledger().add(SEATS, 1).outcome == "recorded"
+            assert (SHAPE_KEY in world.home.items) is not has_changes
+            assert ("counters seats:old have changes" in caplog.text) is has_changes
+            pages = sum(part.pk.startswith("lane#") for part in asked_in(world.home, Query))
+            assert (pages > 0) is (queries is not False)
+
+
+def asked_in(region: Region, kind: type[Any]) -> list[Any]:
+    """What a Region was asked of a kind, also with others."""
+    parts = [
+        part
+        for request in region.asked
+        for part in (request.requests if isinstance(request, Together) else [request])
+    ]
+    return [part for part in parts if isinstance(part, kind)]
 
 
 def test_a_limit_is_not_added_to_counters_with_changes() -> None:
