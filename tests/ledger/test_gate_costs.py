@@ -1,13 +1,17 @@
-"""What the first refusal of a counter costs, by the number of its lanes; what the lanes of a
-Region share for that.
+"""What the first call of a counter costs, and its first refusal, by the number of its lanes; what
+the lanes of a Region share for that.
 """
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from ledger import Ledger, Limit
+from lab.measure.limits import First, first, first_add
+from lab.measure.metered_table import START_MS
+from ledger import Change, Ledger, Limit
 from ledger.core import errors
+from ledger.core.checks import to_datetime
 from ledger.core.limit import DOWN
 from ledger.core.requests import At, Get, GetMany, Query, Together
 from ledger.core.settings import Settings
@@ -73,6 +77,41 @@ def first_refusal(shards: int) -> tuple[int, float]:
 def test_a_first_refusal_costs_more_by_the_lanes_there_are(shards: int) -> None:
     for few, many in zip(first_refusal(shards), first_refusal(2 * shards), strict=True):
         assert many <= 2.2 * few, (few, many)
+
+
+def held(ledger: Ledger) -> object:
+    return ledger.hold("seats:gala", 1, expires=timedelta(minutes=5))
+
+
+def in_a_group(ledger: Ledger) -> object:
+    return ledger.add_many([Change("seats:gala", 1)] * 10)
+
+
+def of_a_period(ledger: Ledger) -> object:
+    return ledger.add(f"quota:ann@{to_datetime(START_MS):%Y-%m}", 1)
+
+
+FIRST: dict[tuple[int, int], tuple[First, First]] = {
+    # so many Regions, and in which one: of an add, a hold or a group, and of a counter of a period
+    (1, 0): (First(6, 3, 2), First(6, 3, 2)),
+    (2, 0): (First(7, 3, 2), First(7, 3, 2)),
+    (2, 1): (First(22, 14, 6), First(22, 14, 6)),  # which gets rights from the first
+    (10, 0): (First(15, 3, 2), First(15, 3, 2)),
+    (10, 9): (First(38, 14, 6), First(38, 14, 6)),
+}
+
+
+@pytest.mark.parametrize(("regions", "at"), FIRST)
+def test_the_first_call_makes_the_gate_with_what_it_decides(regions: int, at: int) -> None:
+    plain, period = FIRST[regions, at]
+    for call in (first_add, held, *([] if at else [in_a_group])):
+        assert first(call, regions, at=at) == plain, call
+    assert first(of_a_period, regions, at=at) == period
+
+
+def test_the_first_add_of_all_lists_no_directory() -> None:
+    assert first(first_add, shaped=False) == First(10, 7, 3)
+    assert first(first_add, 2, shaped=False) == First(11, 7, 3)
 
 
 def test_what_one_region_shows_opens_no_gate_in_another() -> None:
