@@ -23,7 +23,7 @@ from ledger.core.values import Lane
 from ledger.gate import items, updates
 from ledger.gate.filing import FILED_MAX, HOLDS_FILED_MAX
 from ledger.gate.gate import EXPIRED, LOWEST, RELEASED, Gate, fingerprint
-from ledger.gate.move import NOTES_OF_PAGE
+from ledger.gate.move import NOTES_OF_LATER_PAGE
 
 LANE = Lane("eu-west-1", 0, "seats:gig")
 LIMIT = Limit(floor=-1_000, ceiling=10**6, region="eu-west-1")
@@ -56,7 +56,7 @@ LARGEST: dict[str, Update] = {
     "the release of a filed hold": updates.end(LANE, LIMIT, {NEW[0]: -2}, RELEASED, filed=7),
     "the end of many holds": updates.end(LANE, LIMIT, dict.fromkeys(HELD, -2)),
     "the end of a page of filed holds": updates.end(
-        LANE, LIMIT, dict.fromkeys(NEW[:NOTES_OF_PAGE], -2), filed=7
+        LANE, LIMIT, dict.fromkeys(some(NOTES_OF_LATER_PAGE, "over"), -2), filed=7
     ),
     "a gift": updates.give(GATE, ("us-east-1#0", UP), 5),
     "a take-over": updates.take_over(GATE, ("us-east-1#1", DOWN), 4),
