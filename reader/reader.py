@@ -272,8 +272,8 @@ class Reader:
     @observed("reader.holds", READ)
     def holds(self, counter: str) -> list[Hold]:
         """The open holds of a limited counter, those that end first, first. It reads at the home of
-        each lane: two requests, and two or three for each hundred filed holds. It is for operators,
-        because it grows with the number of holds.
+        each lane: one request for the gates of a Region, one for each lane, and two or three for
+        each hundred filed holds. It is for operators, because it grows with the number of holds.
 
         Raises InvalidInput (a counter without a limit), LimitMismatch, DamagedItem and the
         TableErrors.

@@ -14,7 +14,7 @@ from datetime import datetime
 from ledger.client.holds import Hold
 from ledger.core.checks import check_counter, to_datetime
 from ledger.core.limit import DOWN, SIDES, UP
-from ledger.core.requests import Get, Instant, Item, Now, Page, Program, Query, Together
+from ledger.core.requests import GetMany, Instant, Item, Now, Page, Program, Query, Together
 from ledger.core.running import answered
 from ledger.core.values import Delta, Lane
 from ledger.gate import items
@@ -206,25 +206,30 @@ def open_holds(gates: Gates) -> Program[list[Delta]]:
     Raises LimitMismatch, DamagedItem and the TableErrors.
     """
     found: list[Delta] = []
-    for lane in gates.lanes:
-        found += yield from _of_lane(gates, lane)
+    for region in dict.fromkeys(lane.region for lane in gates.lanes):
+        lanes = [lane for lane in gates.lanes if lane.region == region]
+        found += yield from gates.home(lanes[0], _in_region(gates, lanes))
     return sorted(found, key=lambda held: (items.hold_key(held.lane, held.token).sk, held.lane))
 
 
-def _of_lane(gates: Gates, lane: Lane) -> Program[list[Delta]]:
-    item: Item | None = yield gates.at(lane, Get(items.gate_key(lane)))
-    if item is None:
-        return []
-    gate = gates.gate(lane, item)
-    found = dict(gate.held)
+def _in_region(gates: Gates, lanes: Sequence[Lane]) -> Program[list[Delta]]:
+    """The open holds of lanes of one Region; it runs there."""
+    answers: tuple[Item | None, ...] = yield GetMany(tuple(map(items.gate_key, lanes)))
+    found: list[Delta] = []
+    for lane, item in zip(lanes, answers, strict=True):
+        if item is not None:
+            found += yield from _of_gate(gates.gate(lane, item))
+    return found
+
+
+def _of_gate(gate: Gate) -> Program[list[Delta]]:
+    lane, found = gate.lane, dict(gate.held)
     # A note is no hold: that of a decided hold may stay, so the tokens are looked up.
-    notes = yield from gates.home(
-        lane, every_item(items.hold_pk(lane), None, None, consistent=True)
-    )
+    notes = yield from every_item(items.hold_pk(lane), None, None, consistent=True)
     amounts = dict(items.hold_of(lane, note) for note in notes)
-    unknown = sorted(token for token in amounts if token not in gate.recent and token not in found)
+    unknown = sorted(amounts.keys() - gate.recent.keys() - found.keys())
     for start in range(0, len(unknown), LOOKED_UP):
         names = unknown[start : start + LOOKED_UP]
-        ended = yield from gates.home(lane, outcomes_of(lane, names))
+        ended = yield from outcomes_of(lane, names)
         found |= {token: amounts[token] for token in names if token not in ended}
     return [Delta(lane, token, amount) for token, amount in found.items()]

@@ -132,4 +132,4 @@ def test_the_open_holds_of_a_counter_are_looked_up_by_the_page() -> None:
     assert [hold.delta.token for hold in found] == [
         t for t in held if t not in {*late, *listed, *recent}
     ]
-    assert len(world.home.kinds) < 80
+    assert len(world.home.kinds) == 22 + 1
