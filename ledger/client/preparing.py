@@ -8,7 +8,7 @@ Rule 2: a period takes only changes of its own time (core/keep.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import lru_cache
@@ -29,7 +29,8 @@ from ledger.core.limit import DOWN, UP
 from ledger.core.plan import Plan
 from ledger.core.running import or_error
 from ledger.core.settings import Settings, check_settings, plan_of, plans_of
-from ledger.core.values import Change, Delta, check_changes
+from ledger.core.values import Change, Delta, Lane, check_changes
+from ledger.lane.add import PACK_CHANGES
 from ledger.lane.shape import ShapeCheck
 
 if TYPE_CHECKING:
@@ -93,9 +94,38 @@ def prepare_many(rules: Rules, changes: Iterable[Change], pack: bool) -> list[De
 
     Raises InvalidInput for what is no Change.
     """
-    deltas = [or_error(prepare, rules, change) for change in check_changes("add_many", changes)]
-    check_flag("pack", pack)
-    return deltas
+    several = check_changes("add_many", changes)
+    deltas = [or_error(prepare, rules, change) for change in several]
+    if not check_flag("pack", pack) or not rules.settings.shards:
+        return deltas
+    return list(_sharing_packs(rules, several, deltas))
+
+
+def _sharing_packs(
+    rules: Rules, changes: Sequence[Change], deltas: Iterable[Delta | LedgerError]
+) -> Iterator[Delta | LedgerError]:
+    """Yield the deltas; those without a key share lanes, where they would spread over shards.
+
+    A lane is that of the first delta, and takes as many as a pack. So a batch takes few packs, and
+    its lanes are still drawn.
+    """
+    rooms: dict[tuple[str, str], tuple[Lane, int]] = {}  # the lane, and how many more it takes
+    for change, delta in zip(changes, deltas, strict=True):
+        if (
+            isinstance(delta, LedgerError)
+            or change.idempotency_key is not None  # its key has drawn
+            or delta.lane.shards < 2
+            or rules.plan(delta.lane.counter).limit is not None  # each lane has rights of its own
+        ):
+            yield delta
+            continue
+        lane, room = rooms.get((delta.lane.counter, delta.lane.region), (delta.lane, 0))
+        if room == 0:
+            lane, room = delta.lane, PACK_CHANGES
+        rooms[lane.counter, lane.region] = (lane, room - 1)
+        # the token still says the lane, so whoever applies the delta again finds it there
+        token = tokens.on_side(delta.token, lane.shard, lane.shards)
+        yield Delta(lane, token, delta.change)
 
 
 def prepare_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:

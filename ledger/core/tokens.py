@@ -101,6 +101,16 @@ def side(token: bytes, sides: int) -> int:
     return int.from_bytes(token[6:], "big") % sides
 
 
+def on_side(token: str, side: int, sides: int) -> str:
+    """The token of the same time, and nearly the same random bits, of which `draw` says `side`."""
+    data = to_bytes(token)
+    number = int.from_bytes(data[6:], "big")
+    number += side - number % sides
+    if number >> 8 * RANDOM_BYTES:  # the highest numbers have no such side above them
+        number -= sides
+    return from_bytes(data[:6] + number.to_bytes(RANDOM_BYTES, "big"))
+
+
 def first_of(time_ms: int) -> bytes:
     """The 16 bytes of the lowest token of that millisecond; for times before 1970 the lowest of
     all.

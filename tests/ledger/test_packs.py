@@ -9,13 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ledger import Change, Delta, Lane
+from ledger.client.preparing import ours
 from ledger.core import items, tokens
 from ledger.core.checks import to_datetime
 from ledger.core.cost import item_bytes
 from ledger.core.entries import ENTRIES_MAX, ENTRY, Entries, Unique, packed
 from ledger.core.errors import DamagedItem, InvalidInput, OutcomeUnknown
 from ledger.core.ranges import CHANGE_MAX
-from ledger.core.requests import Item, Put, PutMany, key_of
+from ledger.core.requests import Item, Put, PutMany, Together, key_of
 from ledger.core.values import PACK_SPAN_MS, Pack
 from ledger.lane.add import PACK_CHANGES, add_packed, pack_of
 from tests.world import COUNTER, LANE, NOW_MS, A, World, delta, fail, outcomes_of, token
@@ -224,6 +225,47 @@ def test_a_pack_is_bounded_and_a_bad_change_keeps_no_other() -> None:
     assert len([key for key in world.home.items if items.is_pack(key.sk)]) == 2
     assert (outcomes[-1], {*outcomes[:-1]}) == ("InvalidChange", {"accepted", "recorded"})
     assert world.value() == 2 * PACK_CHANGES + 1
+
+
+def test_without_keys_a_batch_shares_lanes_that_are_drawn() -> None:
+    """Each pack's worth of changes is in one of the shards, and batches are in others."""
+    world = one_region(shards={COUNTER: 100}, limits={}, unshared_limits=True)
+    ledger, unkeyed = world.ledger(), [Change(COUNTER, 1)]
+    lanes = list[list[Lane]]()
+    for _ in range(20):
+        world.home.asked.clear()
+        lanes.append([one.delta.lane for one in ledger.add_many(unkeyed * 100, pack=True)])
+        (put,) = [request for request in world.home.asked if isinstance(request, Together)]
+        assert len(put.requests) == 1
+    assert [len({*found}) for found in lanes] == [1] * 20
+    assert len({found[0] for found in lanes}) > 10
+    many = ledger.add_many(unkeyed * (2 * PACK_CHANGES + 1), pack=True)
+    drawn = [one.delta.lane for one in many]
+    assert [len({*drawn[:PACK_CHANGES]}), len({*drawn[PACK_CHANGES : 2 * PACK_CHANGES]})] == [1, 1]
+    assert 1 < len({*drawn}) <= 3
+    deltas = [one.delta for one in many]
+    assert len({one.token for one in deltas}) == len(deltas)
+    assert all(ours(ledger.settings, one) == one for one in deltas)  # a retry finds its lane
+    assert {ledger.apply(one).outcome for one in deltas[:2]} == {"recorded"}  # beside the pack
+    assert world.value() == 20 * 100 + 2 * PACK_CHANGES + 1
+    keyed = [change(number) for number in range(100)]
+    assert len({one.delta.lane for one in ledger.add_many(keyed, pack=True)}) > 30
+    alone = ledger.add_many(unkeyed * 100)
+    assert len({one.delta.lane for one in alone}) > 30
+
+
+@given(
+    st.integers(0, 2**80 - 1),
+    st.integers(1, 1_000).flatmap(lambda n: st.tuples(st.integers(0, n - 1), st.just(n))),
+)
+@example(2**80 - 1, (0, 7))
+def test_a_token_goes_to_a_side_and_stays_what_it_was(number: int, place: tuple[int, int]) -> None:
+    before, (side, sides) = tokens.make(NOW_MS, number.to_bytes(10, "big")), place
+    after = tokens.on_side(before, side, sides)
+    assert (tokens.draw(after, sides), tokens.time_ms(after)) == (side, NOW_MS)
+    moved = int.from_bytes(tokens.to_bytes(after)[6:], "big") - number
+    assert abs(moved) < 2 * sides
+    assert (tokens.draw(before, sides) == side) == (after == before)
 
 
 def test_of_two_changes_under_one_token_the_first_counts() -> None:
