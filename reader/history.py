@@ -23,8 +23,8 @@ from reader.balance import Change, Entry, entries_of
 from reader.read import restart
 
 SEGMENTS_AT_ONCE = 4
-"""Segments that the first Query reads; each further one reads twice as many: they are small, or
-of one hi.
+"""Segments that the second Query reads; each further one reads twice as many, because they are
+small. The first reads one: it holds up to `fold_max` changes, so mostly more than a page.
 """
 
 SEGMENTS_MAX = 1_024
@@ -130,29 +130,33 @@ def _folded(
     most: int,
     consistent: bool,
 ) -> Program[Found | None]:
-    """The entries from segments; None when these are not all segments of the checkpoint."""
+    """The entries from segments; None when one of these has not come that the checkpoint counts."""
     lowest = Lowest(
         tokens.to_bytes(above) if above else b"",
         tokens.to_bytes(upto) if upto else TOKENS_UPTO,
         most,
     )
     after = items.segments_of_hi(above) if above else items.SEGMENTS_FROM
-    size = SEGMENTS_AT_ONCE
-    pages = Pages(Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, size, consistent))
+    pages = Pages(Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, 1, consistent))
+    size, upto_the_end = SEGMENTS_AT_ONCE, True
     while pages.more and not lowest.is_final():
         answer: Page = yield from pages.read()
         segments = (items.segment_of(lane, item) for item in answer.items)
         lowest.take([segment for segment in segments if segment.version <= checkpoint.version])
-        size = min(2 * size, SEGMENTS_MAX)
-        pages.next = pages.next._replace(limit=size)
-    if above is None and not pages.more:
-        is_whole = lowest.count == checkpoint.count
-    else:  # without the segment of its version the checkpoint's transaction is still landing
-        newest = items.segment_key(lane, checkpoint.last, checkpoint.version)
-        is_whole = (
-            lowest.newest == checkpoint.version or (yield Get(newest, consistent)) is not None
-        )
-    return lowest.entries if is_whole else None
+        if lowest.is_within_hi():  # all others of this hi may matter, and none above it
+            upto_the_end = False
+            upto_hi = items.segments_of_hi(lowest.hi)
+            pages.next = pages.next._replace(upto=upto_hi, limit=None)
+        else:
+            pages.next = pages.next._replace(limit=size)
+            size = min(2 * size, SEGMENTS_MAX)
+    if upto_the_end and above is None:
+        return lowest.entries if lowest.count == checkpoint.count else None
+    # The checkpoint's transaction may still be landing. Then the segment of its version is the
+    # only one that is not there, and it matters only if its hi is among those that were read.
+    last, read_upto = checkpoint.last, lowest.complete if lowest.is_final() else lowest.hi
+    matters = last > (above or "") and (upto_the_end or last <= read_upto)
+    return None if matters and lowest.newest < checkpoint.version else lowest.entries
 
 
 @dataclass(slots=True)
@@ -187,5 +191,14 @@ class Lowest:
 
     def is_final(self) -> bool:
         """Whether no later segment can hold an entry that belongs here."""
-        last = self.entries[-1][0] if len(self.entries) == self.most else self.upto
-        return tokens.from_bytes(last) <= self.complete
+        return self._last <= self.complete
+
+    def is_within_hi(self) -> bool:
+        """Whether no segment of a later hi can hold an entry that belongs here."""
+        return self._last <= self.hi
+
+    @property
+    def _last(self) -> str:
+        """The highest token that may belong here."""
+        is_full = len(self.entries) == self.most
+        return tokens.from_bytes(self.entries[-1][0] if is_full else self.upto)

@@ -114,16 +114,10 @@ def test_whatever_was_compacted_when_the_pages_are_the_history(
 def test_a_page_is_as_consistent_as_asked_and_bounded() -> None:
     home, _ = folded(*range(3), later=range(3, 9), fold_max=8)
     # Packs that come later may hold what comes earlier: each tail is read on, for twice as many.
-    for above, most, first, newest, tails in (
-        (None, 5, items.SEGMENTS_FROM, [], [(f"{token(2)}$", 2), (token(4), 4)]),
-        (token(1), 5, items.segments_of_hi(token(1)), [], [(f"{token(2)}$", 4), (token(6), 8)]),
-        (
-            token(4),
-            2,
-            items.segments_of_hi(token(4)),
-            [token(2)],
-            [(f"{token(4)}$", 2), (token(6), 4)],
-        ),
+    for above, most, first, tails in (
+        (None, 5, items.SEGMENTS_FROM, [(f"{token(2)}$", 2), (token(4), 4)]),
+        (token(1), 5, items.segments_of_hi(token(1)), [(f"{token(2)}$", 4), (token(6), 8)]),
+        (token(4), 2, items.segments_of_hi(token(4)), [(f"{token(4)}$", 2), (token(6), 4)]),
     ):
         for consistent in (True, False):
             home.asked.clear()
@@ -133,10 +127,7 @@ def test_a_page_is_as_consistent_as_asked_and_bounded() -> None:
             assert len(entries) == most
             assert home.asked[1:-1] == [  # between the two looks at the clock
                 Get(items.checkpoint_key(LANE), consistent),
-                Query(
-                    items.fold_pk(LANE), first, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent
-                ),
-                *(Get(items.segment_key(LANE, hi, 1), consistent) for hi in newest),
+                Query(items.fold_pk(LANE), first, items.SEGMENTS_UPTO, 1, consistent),
                 *(
                     Query(items.delta_pk(LANE), after, None, limit, consistent)
                     for after, limit in tails
@@ -148,7 +139,60 @@ def test_a_page_ends_with_its_last_token() -> None:
     home, _ = folded(*range(12))
     entries = home.run(page(LANE, None, token(2), 10, consistent=True, read_time_max_ms=READ_MS))
     assert [entry.token for entry in entries] == [token(n) for n in range(3)]
-    assert len(queries(home, "fold")) == 1
+    # the second Query shows the hi above it
+    assert [query.limit for query in queries(home, "fold")] == [1, SEGMENTS_AT_ONCE]
+
+
+def test_a_page_reads_no_segment_that_it_does_not_show() -> None:
+    """Whatever is in the lane: the first segment alone, a strong look for others of its hi, and no
+    segment of the last commit.
+    """
+    home, _ = folded(*range(28), fold_max=4)
+    last = home.items[items.checkpoint_key(LANE)]
+    for above, shown in ((None, range(4)), (token(3), range(4, 8)), (token(19), range(20, 24))):
+        home.asked.clear()
+        entries = home.run(page(LANE, above, None, 4, consistent=True, read_time_max_ms=READ_MS))
+        assert [entry.token for entry in entries] == [token(n) for n in shown]
+        assert not [each for each in home.asked if isinstance(each, Get)][1:]
+        assert [query.limit for query in queries(home)] == [1, None]
+    assert items.checkpoint_of(LANE, last).last == token(27)
+
+
+def test_a_landing_segment_matters_where_the_page_reads() -> None:
+    """The segment of the checkpoint's version is not visible yet: what lies elsewhere is shown."""
+    home, _ = folded(*range(12), fold_max=4)
+    landing = items.segment_key(LANE, token(11), 3)
+    there = home.items.pop(landing)
+
+    def shown(above: str | None, upto: str | None, most: int) -> list[str]:
+        found = home.run(page(LANE, above, upto, most, consistent=True, read_time_max_ms=READ_MS))
+        return [entry.token for entry in found]
+
+    assert shown(None, None, 4) == [token(n) for n in range(4)]
+    assert shown(token(3), token(7), 9) == [token(n) for n in range(4, 8)]
+    for above, upto, most in (
+        (None, None, 9),
+        (token(7), None, 4),
+        (token(3), None, 5),
+        (token(3), token(8), 9),
+    ):
+        with pytest.raises(NotYetReplicated):
+            shown(above, upto, most)
+    home.items[landing] = there
+    assert shown(token(3), None, 5) == [token(n) for n in range(4, 9)]
+
+
+def test_a_late_settle_is_in_the_page_of_its_range() -> None:
+    """It is above what one Query reads, and its hi is not the highest."""
+    home, away = two_regions()
+    home.put(*(delta(n) for n in range(1, 9)))
+    compactor(home, away, fold_max=4).compact(COUNTER)
+    home.put(delta(0))  # a stray, under the first hi
+    compactor(home, away, fold_max=4).compact(COUNTER)
+    assert items.checkpoint_of(LANE, home.items[items.checkpoint_key(LANE)]).last == token(4)
+    for limit in range(1, 10):
+        found = paged(reader(home), limit)
+        assert [entry.token for entry in found] == [token(n) for n in range(9)]
 
 
 def test_a_landing_segment_is_waited_for_and_a_lost_one_fails() -> None:
@@ -206,15 +250,17 @@ def one_small_settle_after_the_other(settles: int, **given: Any) -> Region:
 def test_a_range_of_many_settles_takes_few_queries() -> None:
     home = one_small_settle_after_the_other(120)
     reader(home, regions=(A,)).history_page(COUNTER, limit=5)
-    assert len(queries(home)) == 5  # 4 + 8 + 16 + 32 + 61
+    # 1 + 4 + 8, then all others of the one hi
+    assert [query.limit for query in queries(home)] == [1, 4, 8, None]
     for limit in (30, 1_000):
         found = paged(reader(home), limit)
         assert (len(found), found) == (122, list(reader(home).history(COUNTER)))
     home = one_small_settle_after_the_other(20, page_size=1)
-    reader(home, regions=(A,)).history_page(COUNTER, limit=5)
-    assert [query.limit for query in queries(home)] == [SEGMENTS_AT_ONCE << n for n in range(9)] + [
-        SEGMENTS_MAX
-    ] * 12
+    growing = [1, *(SEGMENTS_AT_ONCE << n for n in range(9))]  # the last one reads SEGMENTS_MAX
+    for limit, limits in ((5, growing[:6] + [None] * 15), (99, growing + [SEGMENTS_MAX] * 12)):
+        home.asked.clear()
+        reader(home, regions=(A,)).history_page(COUNTER, limit=limit)
+        assert [query.limit for query in queries(home, "fold")][:21] == limits[:21]
 
 
 def test_a_commit_within_a_page_lists_nothing_twice() -> None:
