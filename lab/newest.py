@@ -53,7 +53,9 @@ def main(
     tools = [each for each in ranges(ROOT, "dev") if each.startswith(TOOLS)]
     failed = 0
     if core:
-        interpreter = environment(python, "counter", [*ranges(ROOT, "service", "cli"), *tools])
+        interpreter = environment(
+            python, "counter", [*ranges(ROOT, "service", "cli", "fast"), *tools]
+        )
         command = ("-m", "pytest", "-q", "--numprocesses", "auto", "--maxprocesses", "4", *core)
         failed += subprocess.run([interpreter, *command], cwd=ROOT, check=False).returncode
     if INTEGRATION in chosen:

@@ -67,6 +67,8 @@ BOTO = {
     "ledger/tables/connections.py",
     "ledger/tables/failures.py",
     "ledger/tables/fast.py",
+    "ledger/tables/fast_checks.py",
+    "ledger/tables/signing.py",
     "ledger/tables/send.py",
 }
 ATTRIBUTES = {
@@ -359,6 +361,7 @@ def test_the_wheel_holds_and_needs_what_it_imports() -> None:
     extra = named(PROJECT["project"]["optional-dependencies"]["cli"])
     assert third_party("simulator") <= {*DISTRIBUTIONS.values(), *extra}
     assert named(PROJECT["project"]["optional-dependencies"]["async"]) == {"aiobotocore"}
+    assert named(PROJECT["project"]["optional-dependencies"]["fast"]) == {"httptools"}
     assert "cachetools>=5" in PROJECT["project"]["dependencies"]  # google-auth holds it below 6
     assert "cachetools==5.0.0 " in (ROOT / "requirements" / "oldest.lock").read_text()
 

@@ -100,7 +100,7 @@ def fast(small: bool) -> Iterator[Figure]:
         yield Figure(
             "client CPU of an add by FastClient / bare boto3 put_item",
             ratio,
-            0.4,
+            0.2,
             0.1,
             judged=False,
         )

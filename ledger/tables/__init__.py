@@ -9,7 +9,9 @@
 | expressions | the texts of its conditions and actions, each made once |
 | failures, refusals | what a failure of botocore means, and each code of DynamoDB |
 | consumed | what the operation cost |
-| boto, fast, connections | the clients |
+| boto, fast | the clients |
+| fast_checks | what speaks against FastClient |
+| signing, connections, answers | of FastClient: a request's head, its sockets, what comes back |
 | memory | `MemoryTable`: a dictionary that gives the same answers |
 
 One request, from begin to end: a program yields `Put(item, Absent())`. `DynamoTable.answer` drives

@@ -1,4 +1,4 @@
-"""HTTP connections to one endpoint, on http.client, for FastClient.
+"""HTTP connections to one endpoint, for FastClient.
 
 Rule 1: If a connection cannot be made, its error means that nothing was sent; a later error leaves
 that open.
@@ -8,74 +8,78 @@ Rule 3: A forked child has its own connections: two processes that read from one
 each other's answers.
 """
 
+import select
 import socket
 import ssl
 import zlib
 from collections import deque
 from contextlib import suppress
 from functools import partial
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from botocore import exceptions
 from urllib3.util import wait_for_read
 
 from ledger.core.clocks import PerProcess
+from ledger.core.errors import InvalidSettings
+from ledger.tables.answers import Answer, Answers, NotWhole
 from ledger.tables.boto import CONNECT_TIMEOUT_S, POOL, READ_TIMEOUT_S
 
 
-class Answer(NamedTuple):
-    """An HTTP response, with the names that botocore's handlers use. headers: in lower case."""
+class Connection:
+    """A connection that was made, and the answers that come over it."""
 
-    status_code: int
-    headers: dict[str, str]
-    content: bytes
+    def __init__(self, made: socket.socket) -> None:
+        self._socket, self.answers = made, Answers(made.recv)
+        self.send, self.close = made.sendall, made.close
+        if hasattr(select, "poll"):  # Windows and gevent have none
+            poll = select.poll()
+            poll.register(made, select.POLLIN)
+            self.is_readable: Any = partial(poll.poll, 0)
+        else:
+            self.is_readable = partial(wait_for_read, made, 0)
 
 
 class Connections:
     """As many connections as requests at once; POOL stay open.
 
-    ca_file: who may sign the endpoint's certificate.
+    ca_file: who may sign the endpoint's certificate. Raises InvalidSettings.
     """
 
     def __init__(self, endpoint_url: str, ca_file: str | None) -> None:
         url = urlsplit(endpoint_url)
-        tls = (
-            {"context": ssl.create_default_context(cafile=ca_file)} if url.scheme == "https" else {}
-        )
-        kind: Any = HTTPSConnection if tls else HTTPConnection
-        self._new = partial(kind, url.hostname, url.port, timeout=CONNECT_TIMEOUT_S, **tls)
-        self._endpoint = {"endpoint_url": f"{url.scheme}://{url.netloc}/"}
-        self._idle = PerProcess(deque[socket.socket])
-
-    def send(self, headers: dict[str, str], body: bytes) -> Answer:
-        """The answer to a request. Raises botocore's errors of connections."""
-        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        if len(head.splitlines()) != len(headers):
-            raise exceptions.HTTPClientError(error="a header of more than one line")
-        idle = self._idle.value
-        connection, whole = _standing(idle) or self._made(), False
+        is_secure = url.scheme == "https"
+        self._address = (url.hostname or "", url.port or (443 if is_secure else 80))
         try:
-            sent = f"POST / HTTP/1.1\r\n{head}content-length: {len(body)}\r\n\r\n".encode() + body
-            # in one packet: `HTTPConnection.request` sends two, a tenth of an add's CPU
-            connection.sendall(sent)
-            with HTTPResponse(connection, method="POST") as response:
-                response.begin()
-                answered = {name.lower(): value for name, value in response.headers.items()}
-                answer = Answer(response.status, answered, response.read())
-            if (checksum := answered.get("x-amz-crc32")) and int(checksum) != zlib.crc32(
-                answer.content
-            ):
-                raise HTTPException("the answer differs from its checksum")
-            whole = not response.will_close
+            self._tls = ssl.create_default_context(cafile=ca_file) if is_secure else None
+        except OSError as error:
+            raise InvalidSettings(
+                f"The certificates of ca_bundle={ca_file} cannot be read: {error}. Nothing was "
+                "written. Mend AWS_CA_BUNDLE or ca_bundle."
+            ) from error
+        self._endpoint = {"endpoint_url": f"{url.scheme}://{url.netloc}/"}
+        self._idle = PerProcess(deque[Connection])
+
+    def send(self, request: bytes) -> Answer:
+        """The answer to a request. Raises botocore's errors of connections."""
+        idle = self._idle.value
+        connection, keeps = _standing(idle) or self._made(), False
+        try:
+            connection.send(request)
+            answer, keeps = connection.answers.next()
+            checksum = answer.headers.get("x-amz-crc32")
+            if checksum is not None and int(checksum) != zlib.crc32(answer.content):
+                keeps = False
+                raise NotWhole("the answer differs from its checksum")
             return answer
         except TimeoutError as error:
             raise exceptions.ReadTimeoutError(**self._endpoint, error=error) from error
-        except (OSError, HTTPException, ValueError) as error:
+        except (OSError, NotWhole, ValueError) as error:
+            keeps = False
             raise exceptions.ConnectionClosedError(**self._endpoint, error=error) from error
         finally:
-            if whole and len(idle) < POOL:
+            if keeps and len(idle) < POOL:
                 idle.append(connection)
             else:
                 connection.close()
@@ -84,26 +88,32 @@ class Connections:
         while connection := _standing(self._idle.value):
             connection.close()
 
-    def _made(self) -> socket.socket:
-        connection = self._new()
+    def _made(self) -> Connection:
+        made = None
         try:
-            connection.connect()
-        except TimeoutError as error:
-            raise exceptions.ConnectTimeoutError(**self._endpoint, error=error) from error
-        except ssl.SSLError as error:
-            raise exceptions.SSLError(**self._endpoint, error=error) from error
-        except (OSError, ValueError) as error:
-            raise exceptions.EndpointConnectionError(**self._endpoint, error=error) from error
-        made: socket.socket = connection.sock
-        made.settimeout(READ_TIMEOUT_S)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        return made
+            made = socket.create_connection(self._address, CONNECT_TIMEOUT_S)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            if self._tls is not None:
+                made = self._tls.wrap_socket(made, server_hostname=self._address[0])
+            made.settimeout(READ_TIMEOUT_S)
+            return Connection(made)
+        except BaseException as error:
+            if made is not None:
+                made.close()
+            if isinstance(error, TimeoutError):
+                raise exceptions.ConnectTimeoutError(**self._endpoint, error=error) from error
+            if isinstance(error, ssl.SSLError):
+                raise exceptions.SSLError(**self._endpoint, error=error) from error
+            if isinstance(error, OSError | ValueError):
+                raise exceptions.EndpointConnectionError(**self._endpoint, error=error) from error
+            raise
 
 
-def _standing(idle: deque[socket.socket]) -> socket.socket | None:
+def _standing(idle: deque[Connection]) -> Connection | None:
     """An idle connection that the server has not closed, or None."""
     with suppress(IndexError):  # another thread may have taken the last one
-        while wait_for_read(connection := idle.pop(), 0):
+        while (connection := idle.pop()).is_readable():
             connection.close()
         return connection
     return None

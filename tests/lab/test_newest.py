@@ -12,7 +12,7 @@ from lab.newest import INTEGRATION, ROOT, TOOLS, ranges
 
 
 def test_asked_for_are_the_ranges_and_nothing_of_the_checkout() -> None:
-    asked = [*ranges(ROOT, "service", "cli", "dev"), *ranges(ROOT / INTEGRATION, "tests")]
+    asked = [*ranges(ROOT, "service", "cli", "fast", "dev"), *ranges(ROOT / INTEGRATION, "tests")]
     assert {"boto3>=1.35", "typer>=0.18", "pydantic>=2.11", "litellm>=1.106", "litellm[proxy]"} <= {
         *asked
     }

@@ -13,12 +13,12 @@ from botocore.session import Session
 
 from ledger.tables.fast import FastClient
 
-HANG_S = 60
+HANG_S, LATE_S = 60, 0.3
 
 
 class Line(NamedTuple):
     """What a server sends as its answer to a request, and what comes then: another one, or the
-    connection's end.
+    connection's end. A "late" answer comes after LATE_S, and after one that "stalls" nothing comes.
     """
 
     sent: bytes = b""
@@ -83,11 +83,15 @@ class Handler(socketserver.StreamRequestHandler):
             headers = {name.lower(): value.strip() for name, _, value in lines}
             line = self.server.line(json.loads(self.rfile.read(int(headers["content-length"]))))
             self.server.requests.append(headers)
+            if line.then == "late":
+                self.server.over.wait(LATE_S)
             if line.then == "hang":
                 self.server.over.wait(HANG_S)
             if line.then == "reset":
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             self.wfile.write(line.sent)
+            if line.then == "stall":
+                self.server.over.wait(HANG_S)
             if line.then != "next":
                 return
         self.server.closed.set()  # by the client

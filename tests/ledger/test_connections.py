@@ -56,7 +56,7 @@ def test_an_idle_connection_the_server_closed_costs_no_attempt(server: Server) -
     client = fast(server)
     server.script = [Line(http(), "close"), OK]
     client.put_item()
-    assert wait_for_read(client._connections._idle.value[0], HANG_S)  # its end has come
+    assert wait_for_read(client._connections._idle.value[0]._socket, HANG_S)  # its end has come
     for _ in range(2):
         assert client.put_item()["ResponseMetadata"]["RetryAttempts"] == 0
     assert server.connections == 2

@@ -1,5 +1,6 @@
 """FastClient beside boto3's client: what a server does to both, and what it does alone."""
 
+import time
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -77,6 +78,7 @@ REASONS = [
 ]
 # botocore corrects none
 OF_CLOCKS = ["InvalidSignatureException", "RequestExpired", "RequestTimeTooSkewed"]
+HANGING = b"POST / HTTP/1.1\r\ncontent-length: 2\r\n\r\n{}"
 SCRIPTS: list[list[Line]] = [
     [OK],
     *(
@@ -134,7 +136,7 @@ def test_a_call_ends_as_one_of_boto3_whatever_the_server_does(
         assert found[0] == found[1], script
     server.script = [HANG]
     with pytest.raises(ReadTimeoutError):
-        fast(server)._connections.send({}, b"{}")
+        fast(server)._connections.send(HANGING)
 
 
 def test_an_answer_that_is_not_whole_is_none(
@@ -165,28 +167,39 @@ def test_it_signs_with_the_credentials_of_boto3s_default_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session("DEFAULT", "secret"))
-    assert "Credential=DEFAULT/" in FastClient("eu-west-1")._signed("PutItem", b"")["authorization"]
+    assert b"Credential=DEFAULT/" in FastClient("eu-west-1")._signed("PutItem", b"")
 
 
-def test_the_signature_is_botocores(server: Server) -> None:
-    for credentials in (Credentials("AKID", "secret"), Credentials("AKID2", "secret/2", "a token")):
-        headers = fast(server, credentials)._signed("PutItem", body := '{"ü":"\u2028"}'.encode())
-        theirs = AWSRequest("POST", f"{server.url}/", data=body)
-        for name in ("content-type", "host", "x-amz-date", "x-amz-security-token", "x-amz-target"):
-            if name in headers:
-                theirs.headers[name] = headers[name]
-        theirs.context["timestamp"] = headers["x-amz-date"]
-        auth = SigV4Auth(credentials, "dynamodb", "eu-west-1")
-        text = auth.string_to_sign(theirs, auth.canonical_request(theirs))
-        signed = (
-            f"{auth.scope(theirs)}, "
-            f"SignedHeaders={auth.signed_headers(auth.headers_to_sign(theirs))}"
-        )
-        signature = auth.signature(text, theirs)
-        assert (
-            headers["authorization"]
-            == f"AWS4-HMAC-SHA256 Credential={signed}, Signature={signature}"
-        )
+def test_the_signature_is_botocores(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any credentials and at any time, as threads may ask: also across midnight and back."""
+    midnight = datetime(2026, 11, 29, tzinfo=UTC).timestamp()
+    given = (Credentials("AKID", "secret"), Credentials("AKID2", "secret/2", "a token"))
+    client, body = fast(server), '{"ü":"\u2028"}'.encode()
+    for now in (midnight - 0.01, midnight, midnight - 1, midnight + 0.5, midnight + 86_400):
+        monkeypatch.setattr("time.time", lambda now=now: now)
+        for credentials in given:
+            client._credentials = credentials
+            for operation in ("PutItem", "GetItem"):
+                check_signature(client._signed(operation, body), server.url, credentials, body)
+
+
+def check_signature(head: bytes, url: str, credentials: Credentials, body: bytes) -> None:
+    lines = [line.partition(": ") for line in head.decode().splitlines()]
+    headers = {name: value for name, _, value in lines}
+    theirs = AWSRequest("POST", f"{url}/", data=body)
+    for name in ("content-type", "host", "x-amz-date", "x-amz-security-token", "x-amz-target"):
+        if name in headers:
+            theirs.headers[name] = headers[name]
+    assert headers["x-amz-date"] == time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time()))
+    theirs.context["timestamp"] = headers["x-amz-date"]
+    auth = SigV4Auth(credentials, "dynamodb", "eu-west-1")
+    text = auth.string_to_sign(theirs, auth.canonical_request(theirs))
+    signed = (
+        f"{auth.scope(theirs)}, SignedHeaders={auth.signed_headers(auth.headers_to_sign(theirs))}"
+    )
+    assert headers["authorization"] == (
+        f"AWS4-HMAC-SHA256 Credential={signed}, Signature={auth.signature(text, theirs)}"
+    )
 
 
 def test_credentials_are_refreshed_and_nothing_is_sent_without(

@@ -58,9 +58,9 @@ from ledger.core.requests import (
     Together,
     Transact,
 )
+from ledger.tables.answers import Answer
 from ledger.tables.ask import operation
 from ledger.tables.boto import CONFIG, make_client
-from ledger.tables.connections import Answer
 from ledger.tables.consumed import ASK
 from ledger.tables.dynamo import DynamoTable
 from ledger.tables.fast import FastClient
@@ -298,7 +298,7 @@ class Attempts:
             )
         self.table = DynamoTable.of(settings(), {"eu-west-1": self.client})
 
-    def answer(self, headers: Any, body: bytes) -> Answer:
+    def answer(self, request: bytes) -> Answer:
         sent = self.send(SimpleNamespace(url="http://x"))
         return Answer(sent.status_code, {}, sent.content)
 

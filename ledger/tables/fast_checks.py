@@ -1,0 +1,111 @@
+"""What speaks against FastClient, by name: settings that it would ignore, and whoever listens to
+botocore, because a FastClient's requests do not pass there.
+
+Rule 1: A setting of botocore's is followed or refused, before the first request.
+Rule 2: What cannot be seen, because a newer botocore keeps its handlers elsewhere, is refused too.
+"""
+
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any
+from urllib.parse import urlsplit
+
+import botocore
+from botocore.client import BaseClient
+from botocore.endpoint import Endpoint
+from botocore.httpsession import URLLib3Session
+from botocore.utils import get_environ_proxies
+
+from ledger.core.errors import InvalidSettings
+
+OWN = ("botocore.", "ledger.", "aws_lambda_powertools.shared.user_agent.")
+"""Whose handlers may be registered: FastClient follows botocore's rules, and emits our events. That
+of Powertools adds its name to the User-Agent header, and sees nothing.
+"""
+EVENTS = (
+    "provide-client-params",
+    "before-parameter-build",
+    "before-endpoint-resolution",
+    "before-call",
+    "request-created",
+    "choose-signer",
+    "before-sign",
+    "before-send",
+    "response-received",
+    "before-parse",
+    "needs-retry",
+    "after-call",
+    "after-call-error",
+)
+"""Those of a call, in botocore's order."""
+WAY = {
+    BaseClient: ("_make_api_call", "_make_request"),
+    Endpoint: ("make_request", "_send_request", "_get_response", "_send"),
+    URLLib3Session: ("send",),
+}
+"""The functions that a request of boto3's client passes, which tracers replace."""
+
+
+def check_settings_of(meta: Any) -> None:
+    """Raises InvalidSettings where a client's settings ask for what FastClient does not do."""
+    url, config = urlsplit(str(meta.endpoint_url)), meta.config
+    proxies = get_environ_proxies(meta.endpoint_url) if config.proxies is None else config.proxies
+    account = getattr(config, "account_id_endpoint_mode", None)  # older botocores have none
+    refused = {
+        "a path in an endpoint": url.path not in ("", "/") or url.query,
+        "proxies": proxies.get(url.scheme),
+        "client certificates (client_cert)": config.client_cert,
+        f"signature_version={config.signature_version}": config.signature_version != "v4",
+        "account_id_endpoint_mode=required": account == "required",
+    }
+    for what in (what for what, is_set in refused.items() if is_set):
+        raise InvalidSettings(
+            f"FastClient does not know {what} ({meta.endpoint_url}). Nothing was written. Use a "
+            "boto3 client."
+        )
+
+
+def check_unobserved(events: Any) -> None:
+    """Raises InvalidSettings where anything but botocore would see a request of boto3's client.
+
+    events: of a client of boto3's.
+    """
+    found = sorted({*_replaced(), *_registered(events)})
+    if found:
+        raise InvalidSettings(
+            f"FastClient's requests do not pass botocore, where {' and '.join(found)} would see "
+            'them. Nothing was written. Use client="boto3", the default; or, if nothing need see '
+            "them, pass client=FastClient(region)."
+        )
+
+
+def _replaced() -> Iterator[str]:
+    for kind, names in WAY.items():
+        for name in names:
+            function = vars(kind).get(name)
+            if not _is_botocores(function):
+                yield f"what replaced {kind.__name__}.{name}"
+
+
+def _is_botocores(function: object) -> bool:
+    # of a wrapper, its own code counts: what it says of its module is that of what it wraps
+    code = getattr(function, "__code__", None) if isinstance(function, FunctionType) else None
+    return code is not None and code.co_filename.startswith(botocore.__path__[0])
+
+
+def _registered(events: Any) -> Iterator[str]:
+    try:
+        handlers = getattr(events, "_emitter", events)._handlers
+        called = [
+            handler
+            for event in EVENTS
+            for handler in handlers.prefix_search(f"{event}.dynamodb.PutItem")
+        ]
+    except AttributeError:
+        yield "hooks that this botocore does not show"
+        return
+    for handler in called:
+        function = getattr(handler, "func", handler)  # of a partial
+        named = function if hasattr(function, "__qualname__") else type(function)
+        if not f"{named.__module__}.".startswith(OWN):
+            yield f"the hook {named.__module__}.{named.__qualname__}"
