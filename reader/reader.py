@@ -14,7 +14,7 @@ from ledger.core.period import Period
 from ledger.core.requests import Program, Result, Table
 from ledger.core.running import answerer, drive
 from ledger.core.settings import Settings
-from ledger.tables.dynamo import table_of
+from ledger.tables.dynamo import ClientName, table_of
 from ledger.tables.failures import DynamoDBClient
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
 from reader.cache import Began, Cache
@@ -43,7 +43,7 @@ class Reader:
         ttl: float = 5.0,
         *,
         consistent: bool = True,
-        client: DynamoDBClient | None = None,
+        client: DynamoDBClient | ClientName | None = None,
         clock: clocks.Clock = clocks.wall_clock,
         table: Table | None = None,
         observe: Observe | None = None,

@@ -27,7 +27,7 @@ from ledger.core.running import drive
 from ledger.core.settings import Settings
 from ledger.core.values import Change, Delta, Lane, Receipt, Transfer
 from ledger.lane.add import Outcome
-from ledger.tables.dynamo import table_of
+from ledger.tables.dynamo import ClientName, table_of
 from ledger.tables.failures import DynamoDBClient
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class Ledger:
     `add_many(pack=True)`. Each limited counter gathers for itself.
 
     client: a boto3 DynamoDB client; without it the ledger makes one with this library's time-outs,
-    retries and pool.
+    retries and pool. client="fast": it makes a `FastClient`, which takes a fraction of the CPU,
+    or raises InvalidSettings, which names what speaks against that.
     clients: by Region, because another Region may decide a limited counter's change. table, tables:
     anything that answers requests, such as a MemoryTable; tables by Region. If the settings have
     several `regions`, a limited counter needs `tables=`: with a `table=` that reaches no other
@@ -62,7 +63,7 @@ class Ledger:
         settings: Settings,
         *,
         gather: bool = False,
-        client: DynamoDBClient | None = None,
+        client: DynamoDBClient | ClientName | None = None,
         clients: Mapping[str, DynamoDBClient] | None = None,
         clock: clocks.Clock = clocks.wall_clock,
         entropy: clocks.Entropy = clocks.entropy,

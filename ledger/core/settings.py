@@ -42,6 +42,7 @@ LEAST = {"allowed_lateness_ms": 0} | dict.fromkeys(
 """The settings that are numbers, and the least value of each."""
 
 FLAGS = ("clean", "insert_only", "unshared_limits")
+CLIENTS = ("boto3", "fast")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +76,7 @@ class Settings:
     clean_units_per_s: write units a second that the clean of a lane takes at most, of the 1,000
     that its partition key has. insert_only: put deltas and packs by PartiQL INSERT alone, so that a
     writer's role may replace none.
+    client: "boto3" or "fast", the clients that the blocking classes make where they are given none.
     """
 
     table: str
@@ -94,6 +96,7 @@ class Settings:
     clean_units_per_s: int = 500
     insert_only: bool = False
     unshared_limits: bool = False
+    client: str = "boto3"
 
     def __post_init__(self) -> None:
         if type(self.regions) not in (tuple, list):  # a text would become a tuple of letters
@@ -191,6 +194,8 @@ class Settings:
     def _check_numbers(self) -> None:
         for name in FLAGS:
             check_flag(name, getattr(self, name), InvalidSettings)
+        if type(self.client) is not str or self.client not in CLIENTS:
+            raise InvalidSettings(f'client={shown(self.client)} is neither "boto3" nor "fast".')
         for name, least in LEAST.items():
             value = getattr(self, name)
             if type(value) is not int or not least <= value <= tokens.TIME_MS_MAX:
@@ -307,7 +312,7 @@ class Settings:
         {"late_s": 1296000, "keep_s": 34560000, "carry": 0}}), LEDGER_CLEAN (true or false),
         LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS, LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN,
         LEDGER_FOLD_MAX, LEDGER_CLEAN_UNITS_PER_S, LEDGER_INSERT_ONLY and LEDGER_UNSHARED_LIMITS
-        (true or false).
+        (true or false), LEDGER_CLIENT (boto3 or fast).
         """
         given: object = os.environ if environ is None else environ
         if not isinstance(given, Mapping):

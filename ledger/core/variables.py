@@ -99,7 +99,7 @@ def _made(kind: type[Made], said: object) -> Made:
 
 
 _READ: dict[str, tuple[Callable[[str], Any], str]] = {
-    **dict.fromkeys(("table", "region", "endpoint_url"), (str, "text")),
+    **dict.fromkeys(("table", "region", "endpoint_url", "client"), (str, "text")),
     "regions": (
         lambda text: [part.strip() for part in text.split(",") if part.strip()],
         "names with commas",

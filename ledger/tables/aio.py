@@ -19,7 +19,7 @@ from botocore.client import BaseClient
 from botocore.exceptions import BotoCoreError, ConnectionClosedError, HTTPClientError
 
 from ledger.core.cost import here
-from ledger.core.errors import InvalidInput
+from ledger.core.errors import InvalidInput, InvalidSettings
 from ledger.core.observing import Observe, Observer, Outcome, observed, of_receipts
 from ledger.core.requests import AtOnce, Now, Pause, Program, Request, Result
 from ledger.core.running import through
@@ -99,6 +99,12 @@ class AsyncDynamoTable:
         *,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        if settings.client == "fast":
+            raise InvalidSettings(
+                'client="fast" blocks, so AsyncLedger and AsyncReader cannot take it. Nothing was '
+                'written. Give them client="boto3" or Settings(client="boto3"): they await '
+                "aiobotocore's client."
+            )
         self._settings = settings
         self._metered = partial(
             Endpoint, settings.table, settings.region, random.random, settings.insert_only

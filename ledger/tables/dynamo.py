@@ -11,8 +11,9 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from ledger.core.clocks import PerProcess
 from ledger.core.cost import here
@@ -69,16 +70,24 @@ class DynamoTable:
             region: failures.note_attempts(client) for region, client in (clients or {}).items()
         }
         known = PerProcess(lambda: dict(given))
+        here = region or settings.region
+        make: Callable[[str, str | None], DynamoDBClient] = make_client
+        if settings.client == "fast":
+            from ledger.tables import fast  # which the other clients need not import
+
+            make = fast.fast_client
+            if here not in given:
+                fast.check_possible(here, settings.endpoint_url)
 
         def client_of(region: str) -> DynamoDBClient:
             clients = known.value
             if region not in clients:
-                clients[region] = make_client(region, settings.endpoint_url)
+                clients[region] = make(region, settings.endpoint_url)
             return clients[region]
 
         return cls(
             settings.table,
-            region or settings.region,
+            here,
             client_of,
             insert_only=settings.insert_only,
         )
@@ -123,6 +132,10 @@ class ByRegion:
         return self._tables[self._here].answer(request)
 
 
+ClientName = Literal["boto3", "fast"]
+"""A client that a class makes for itself, in place of the one that its settings name."""
+
+
 class Given(TypedDict, total=False):
     """Where the table is, as `table_of` takes it; for AsyncLedger with aiobotocore's clients,
     and awaited tables.
@@ -137,7 +150,7 @@ class Given(TypedDict, total=False):
 def table_of(
     settings: Settings,
     *,
-    client: DynamoDBClient | None = None,
+    client: DynamoDBClient | ClientName | None = None,
     clients: Mapping[str, DynamoDBClient] | None = None,
     table: Table | None = None,
     tables: Mapping[str, Table] | None = None,
@@ -158,6 +171,8 @@ def table_of(
             raise InvalidInput(f"{name} is a mapping by Region, not {shown(given[name])}.")
     if table is not None:
         return check_table(table)
+    if isinstance(client, str):
+        settings, client = replace(settings, client=client), None
     if tables is None:
         return make(settings, {settings.region: client} if client is not None else clients)
     lacking = [region for region in settings.regions if region not in tables]
