@@ -109,15 +109,18 @@ def entered(kind: str | Engine, name: str, *, fast: bool = False) -> Iterator[Re
 
 def named(request: pytest.FixtureRequest) -> str | Engine:
     """What a parameter names: a kind of table, or a fixture that is an engine."""
-    in_process = request.param in ("memory", "simulator", "moto", "smoke")
-    kind: str | Engine = (
-        request.param if in_process else request.getfixturevalue(request.param.removesuffix(FAST))
-    )
+    name = request.param.removesuffix(FAST)
+    in_process = name in ("memory", "simulator", "moto", "smoke")
+    kind: str | Engine = name if in_process else request.getfixturevalue(name)
     return kind
 
 
 @pytest.fixture(
-    params=OF_A_RUN or ["memory", "simulator", "moto", "engine", "dynamodb_local", f"engine{FAST}"]
+    params=OF_A_RUN
+    or [
+        *("memory", "simulator", "moto", "engine", "dynamodb_local"),
+        *(f"engine{FAST}", f"dynamodb_local{FAST}"),
+    ]
 )
 def replicas(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterator[Replicas]:
     with entered(named(request), next(table_names), fast=request.param.endswith(FAST)) as made:

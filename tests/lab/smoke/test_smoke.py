@@ -238,7 +238,7 @@ def test_a_report_has_a_line_for_each_assumption(
         ("unknown", "S6 did not get to it", ""),
         ("unknown", "no step shows it", ""),
     ]
-    assert "2 held, 1 not held, 31 unknown\n" in text
+    assert "2 held, 1 not held, 32 unknown\n" in text
     assert text.endswith("Stopped: S5\n\nLeft: queue x\n")
 
 
