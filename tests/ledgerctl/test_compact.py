@@ -10,7 +10,7 @@ from ledger.core import items, tokens
 from ledger.core.checks import to_datetime
 from ledger.core.entries import ENTRY, Entries, packed
 from ledger.core.errors import Throttled
-from ledger.core.requests import Get
+from ledger.core.requests import Get, GetMany
 from ledger.core.values import Delta, Lane, Segment
 from ledger.gate.items import gate_key
 from tests.ledgerctl.support import NOW_MS, A, B, Tables, limited
@@ -174,6 +174,16 @@ def test_verify_counts_strays_and_shows_each_difference(
     # another verify would say the same
     alone = tables("verify c", 1, says="values.md#lanes-damaged").err
     assert "ledgerctl verify" not in alone
+
+
+def test_counters_that_were_typed_are_looked_for_together(tables: Tables) -> None:
+    """Where one of them cannot be read, each is read alone, and the command says why."""
+    tables.table.alter(CHECKPOINT, total=MANY)
+    for typed, together in (("cold new:1 new:2", [3]), ("c cold new:1", [3, 1, 1, 1])):
+        tables.table.asked.clear()
+        tables(f"verify {typed}", 2, "Nobody has added to 'new:1'.")
+        many = [each for each in tables.table.asked if isinstance(each, GetMany)]
+        assert [len(each.keys) for each in many[: len(together)]] == together
 
 
 def test_compact_and_verify_report_lanes_that_nobody_reads(tables: Tables) -> None:
