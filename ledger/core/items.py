@@ -146,6 +146,11 @@ def as_seen(item: Item) -> Item:
     return {name: item[name] for name in names}
 
 
+def last_with(token: str) -> str:
+    """The highest token that goes into a pack with this one, if this is its lowest."""
+    return tokens.last_of(min(tokens.time_ms(token) + PACK_SPAN_MS, tokens.TIME_MS_MAX))
+
+
 def tail_after(token: str | None) -> str | None:
     """A sort key just below every item that holds a token above `token`, except items that hold
     a lower one too.
@@ -157,7 +162,7 @@ def tail_upto(token: str) -> str:
     """A sort key just above every item that may hold a token at or below `token`: a pack sorts
     by its highest token.
     """
-    return f"{tokens.last_of(min(tokens.time_ms(token) + PACK_SPAN_MS, tokens.TIME_MS_MAX))}$"
+    return f"{last_with(token)}$"
 
 
 def checkpoint_item(checkpoint: Checkpoint) -> Item:

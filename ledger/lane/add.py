@@ -11,18 +11,20 @@ was there before.
 """
 
 import copy
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 
-from ledger.core import items, tokens
+from ledger.core import items
 from ledger.core.conditions import Absent
 from ledger.core.entries import Entries, packed
 from ledger.core.errors import LedgerError, TableMismatch, TokenConflict
 from ledger.core.requests import AlreadyThere, Item, Program, Put, PutMany, Together, key_of
 from ledger.core.running import Doubt
-from ledger.core.values import PACK_SPAN_MS, Delta, Lane, Pack, Receipt
+from ledger.core.values import Delta, Pack, Receipt
 
-DeltaName = tuple[Lane, str]
-"""A lane and a token."""
+DeltaName = tuple[str, str]
+"""A lane's name and a token, in a delta's place where it is looked up: texts keep their hash."""
 
 
 def add(delta: Delta) -> Program[Receipt]:
@@ -59,7 +61,7 @@ def add_many(deltas: Iterable[Delta]) -> Program[list[Receipt | LedgerError]]:
     for (named, delta), answer in zip(first.items(), answers, strict=True):
         outcomes[named] = yield from _outcome(delta, answer)
     for delta in todo:
-        sent, outcome = first[delta.lane, delta.token], outcomes[delta.lane, delta.token]
+        sent, outcome = first[_name(delta)], outcomes[_name(delta)]
         # only the table knows which of the two is there
         if delta is not sent and delta.change != sent.change:
             outcome = yield from _outcome(delta, AlreadyThere(None))
@@ -67,6 +69,10 @@ def add_many(deltas: Iterable[Delta]) -> Program[list[Receipt | LedgerError]]:
             outcome = Receipt("replayed", delta)
         results.append(outcome)
     return results
+
+
+def _name(delta: Delta) -> DeltaName:
+    return delta.lane.name, delta.token
 
 
 def pack_of(deltas: Sequence[Delta]) -> Pack:
@@ -135,29 +141,31 @@ def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
         answers: Sequence[AlreadyThere | LedgerError | None] = yield Together((Put(packs[0]),))
     else:
         answers = (yield PutMany((*map(items.delta_item, alone), *packs))) if alone or packs else ()
-    outcomes: dict[Delta, Outcome] = {}
+    outcomes: dict[DeltaName, Outcome] = {}
     for delta, answer in zip(alone, answers, strict=False):
-        outcomes[delta] = yield from _outcome(delta, answer)
+        outcomes[_name(delta)] = yield from _outcome(delta, answer)
     for group, answer in zip(together, answers[len(alone) :], strict=True):
         for delta in group:
-            outcomes[delta] = (
+            outcomes[delta.lane.name, delta.token] = (
                 failed(answer, delta)
                 if isinstance(answer, LedgerError)
                 else Receipt("accepted", delta)
             )
+    if len(first) == len(todo):  # no token comes twice, so `first` has their order
+        return [outcomes[name] for name in first]
     again: set[DeltaName] = set()
     results = []
     for delta in todo:
-        key = delta.lane, delta.token
-        results.append(_own(delta, outcomes[first[key]], again=key in again))
-        again.add(key)
+        name = _name(delta)
+        results.append(_own(delta, outcomes[name], again=name in again))
+        again.add(name)
     return results
 
 
 def _first(deltas: Iterable[Delta]) -> dict[DeltaName, Delta]:
     first: dict[DeltaName, Delta] = {}
     for delta in deltas:
-        first.setdefault((delta.lane, delta.token), delta)
+        first.setdefault((delta.lane.name, delta.token), delta)
     return first
 
 
@@ -171,21 +179,24 @@ def failed(failure: LedgerError, delta: Delta) -> LedgerError:
 
 
 def _groups(deltas: Iterable[Delta]) -> Iterator[list[Delta]]:
-    """Yield the deltas that go together into one item, in the order of their tokens."""
-    group: list[Delta] = []
-    for delta in sorted(deltas, key=lambda delta: (delta.lane, delta.token)):
-        if group and not _fits(group, delta):
-            yield group
-            group = []
-        group.append(delta)
-    if group:
-        yield group
+    """Yield the deltas that go together into one item: of one lane, in the order of their tokens,
+    with times within PACK_SPAN_MS.
+    """
+    by_lane: dict[str, list[Delta]] = {}
+    for delta in deltas:
+        by_lane.setdefault(delta.lane.name, []).append(delta)
+    for of_lane in sorted(by_lane.values(), key=lambda same: same[0].lane):
+        ordered = sorted(of_lane, key=_token)
+        start = 0
+        while start < len(ordered):
+            last = items.last_with(ordered[start].token)
+            most = min(start + PACK_CHANGES, len(ordered))
+            end = bisect_right(ordered, last, start, most, key=_token)
+            yield ordered[start:end]
+            start = end
 
 
-def _fits(group: Sequence[Delta], delta: Delta) -> bool:
-    """Whether a delta goes into the pack of a group: one lane, and times within PACK_SPAN_MS."""
-    span_ms = tokens.time_ms(delta.token) - tokens.time_ms(group[0].token)
-    return delta.lane == group[0].lane and span_ms <= PACK_SPAN_MS and len(group) < PACK_CHANGES
+_token = attrgetter("token")
 
 
 def _own(delta: Delta, outcome: Outcome, *, again: bool) -> Outcome:
