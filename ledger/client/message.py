@@ -14,11 +14,13 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, fields
-from datetime import datetime
+from datetime import UTC, datetime
+from operator import attrgetter, itemgetter
 from typing import Any, NoReturn, TypeVar
 
 from ledger.client import saga_steps as steps
 from ledger.core.checks import (
+    LAST_MS,
     check_change,
     check_counter,
     check_key,
@@ -36,11 +38,13 @@ from ledger.core.errors import (
     InvalidTime,
     shown,
 )
-from ledger.core.values import Change, Then, check_changes
+from ledger.core.values import Change, CheckedChange, Then, check_changes, checked_change
 
 Made = TypeVar("Made")
 NAMES, OF_THEN = (tuple(f.name for f in fields(each)) for each in (Change, Then))
 OPTIONAL = {"region", "then"}
+REQUIRED = tuple(name for name in NAMES if name not in OPTIONAL)
+_fields_of, _required_of = attrgetter(*NAMES), itemgetter(*REQUIRED)
 MANY = "changes"
 NO_XML = {0xFFFE: r"\ufffe", 0xFFFF: r"\uffff"}
 """Characters that JSON may hold and that SQS refuses, with all messages of the request, unless
@@ -55,7 +59,11 @@ _RFC_3339 = re.compile(
 
 def dumps(change: Change) -> str:
     """The message of a change, with `at` to the millisecond. Raises InvalidMessage."""
-    checked = _checked(change)
+    if not isinstance(change, Change):
+        raise InvalidMessage(
+            f"A message carries a Change(counter, change, ...), not {shown(change)}."
+        )
+    checked = _checked(_fields_of(change))
     said = {name: getattr(checked, name) for name in NAMES if getattr(checked, name) is not None}
     said["at"] = time_text(said["at"])
     text = json.dumps(said, default=asdict, ensure_ascii=False, separators=(",", ":"))
@@ -111,9 +119,8 @@ def parsed(text: str) -> object:
     Raises InvalidMessage, also where a field comes twice or a number is none (NaN).
     """
     try:
-        return json.loads(
-            plain_text(text) or text, object_pairs_hook=_once, parse_constant=_no_number
-        )
+        plain = plain_text(text)
+        return _decode(plain) if plain is not None else json.loads(text, **_HOOKS)
     except InvalidMessage:
         raise
     except (ValueError, RecursionError, TypeError):
@@ -137,14 +144,40 @@ def time_text(at: datetime) -> str:
     return to_datetime(to_ms(at)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _change(said: object) -> Change:
+def _change(said: object) -> CheckedChange:
+    return _plain(said) or _by_field(said)
+
+
+def _plain(said: object) -> CheckedChange | None:
+    """The change of a message as nearly every one is: four fields, and a time in UTC with whole
+    milliseconds. None for any other message, good or bad, which is read field by field.
+    """
+    if not isinstance(said, dict) or len(said) != len(REQUIRED):
+        return None
+    try:
+        counter, change, key, text = _required_of(said)
+        at = time_of(text)
+        at_ms = to_ms(at)
+        if at_ms < 0 or at.tzinfo is not UTC or at.microsecond % 1_000:
+            return None
+        fields = check_counter(counter), check_change(change), check_key(key), at
+        return checked_change(at_ms, *fields, region=None, then=None)
+    except (KeyError, InvalidInput):
+        return None
+
+
+def _by_field(said: object) -> CheckedChange:
+    """The change. Raises InvalidMessage, which names the field."""
     given = _members(said, "The change", NAMES, OPTIONAL)
-    at, then = _named("at", time_of, given["at"]), _named("then", _then, given.get("then"))
-    return _checked(Change(**{**given, "at": at, "then": then}))
+    *named, said_at = _required_of(given)
+    at, then = _named("at", time_of, said_at), given.get("then")
+    if then is not None:
+        then = _named("then", _then, then)
+    return _checked((*named, at, given.get("region"), then))
 
 
-def _then(said: object) -> Then | None:
-    return None if said is None else Then(**_members(said, "What follows", OF_THEN))
+def _then(said: object) -> Then:
+    return Then(**_members(said, "What follows", OF_THEN))
 
 
 def _members(
@@ -175,23 +208,25 @@ def _each(make: Callable[[Any], Made], many: Iterable[object]) -> list[Made]:
     return made
 
 
-def _checked(change: object) -> Change:
-    if not isinstance(change, Change):
-        raise InvalidMessage(
-            f"A message carries a Change(counter, change, ...), not {shown(change)}."
-        )
-    checked: dict[str, Any] = {
-        name: _named(name, check, getattr(change, name)) for name, check in CHECKS
-    }
-    made = Change(**checked)
+def _checked(said: Iterable[object]) -> CheckedChange:
+    """The change of these fields. Raises InvalidMessage, which names the field."""
+    checked: list[Any] = []
+    try:
+        for (_, check), value in zip(CHECKS, said, strict=True):
+            checked.append(check(value))
+    except InvalidInput as error:
+        name, _ = CHECKS[len(checked)]
+        raise _within(name, error) from None
+    made = checked_change(to_ms(checked[3]), *checked)
     # Rule 4: a change with `then` is a transfer, and nothing else is: every reader of the message
     # can finish it.
     return made if made.then is None else _transfer(made)
 
 
-def _transfer(change: Change) -> Change:
+def _transfer(change: CheckedChange) -> CheckedChange:
     try:
-        return steps.checked(change)
+        steps.checked(change)
+        return change
     except InvalidInput as error:
         field = {InvalidChange: "then.change", InvalidKey: "idempotency_key"}.get(
             type(error), "then.counter"
@@ -204,30 +239,37 @@ def _named(name: str, check: Callable[[object], Made], given: object) -> Made:
     try:
         return check(given)
     except InvalidInput as error:
-        within = getattr(error, "field", None)
-        field = name if within is None else f"{name}.{within}"
-        raise InvalidMessage(f"{name}: {error.why}", field) from None
+        raise _within(name, error) from None
+
+
+def _within(name: str, error: InvalidInput) -> InvalidMessage:
+    """The error of a message whose field has this error."""
+    within = getattr(error, "field", None)
+    field = name if within is None else f"{name}.{within}"
+    return InvalidMessage(f"{name}: {error.why}", field)
 
 
 def _check_time(at: object) -> datetime:
-    time_ms = check_time("A change's time", at)
-    checked = to_datetime(time_ms)
-    if time_ms < 0 or time_ms != to_ms(checked):
+    at_ms = check_time("A change's time", at)
+    if not 0 <= at_ms <= LAST_MS:
         raise InvalidTime(f"A change's time is from 1970 to the year 9999, not {shown(at, 80)}.")
-    return checked
+    # as nearly every time comes: in UTC, with whole milliseconds
+    if type(at) is datetime and at.tzinfo is UTC and at.microsecond % 1_000 == 0:
+        return at
+    return to_datetime(at_ms)
 
 
 def _check_then(then: object) -> Then | None:
-    if not isinstance(then, Then | None):
-        raise InvalidMessage(f"What follows a change is Then(counter, change), not {shown(then)}.")
     if then is None:
         return None
+    if not isinstance(then, Then):
+        raise InvalidMessage(f"What follows a change is Then(counter, change), not {shown(then)}.")
     return Then(
         _named("counter", check_counter, then.counter), _named("change", check_change, then.change)
     )
 
 
-CHECKS: tuple[tuple[str, Callable[[object], object]], ...] = (
+CHECKS: tuple[tuple[str, Callable[[object], Any]], ...] = (
     ("counter", check_counter),
     ("change", check_change),
     ("idempotency_key", check_key),
@@ -246,3 +288,8 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _no_number(text: str) -> NoReturn:
     raise InvalidMessage(f"{text} is not a number in JSON.")
+
+
+_HOOKS: dict[str, Any] = {"object_pairs_hook": _once, "parse_constant": _no_number}
+_decode = json.JSONDecoder(**_HOOKS).decode
+"""Made once: a decoder takes longer to make than a change to read."""

@@ -15,7 +15,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ledger.core import clocks, tokens
-from ledger.core.checks import check_at, check_counter, check_flag, check_key, check_length
+from ledger.core.checks import (
+    check_at,
+    check_counter,
+    check_flag,
+    check_key,
+    check_length,
+    check_time,
+)
 from ledger.core.errors import (
     InvalidChange,
     InvalidInput,
@@ -29,7 +36,7 @@ from ledger.core.limit import DOWN, UP
 from ledger.core.plan import Plan
 from ledger.core.running import or_error
 from ledger.core.settings import Settings, check_settings, plan_of, plans_of
-from ledger.core.values import Change, Delta, Lane, check_changes
+from ledger.core.values import Change, CheckedChange, Delta, Lane, check_changes, delta_for
 from ledger.lane.add import PACK_CHANGES
 from ledger.lane.shape import ShapeCheck
 
@@ -84,6 +91,13 @@ def prepare(rules: Rules, change: Change) -> Delta:
     if change.then is not None:
         raise InvalidInput(
             "A Change with `then` is a transfer. Nothing was written. Call transfer, or queue it."
+        )
+    if isinstance(change, CheckedChange):
+        # Rule 3: what its reader checked is not checked again, only what depends on the settings
+        # and on the clock.
+        plan, at_ms = rules.plan(change.counter), check_at(change.at_ms, rules.clock)
+        return _delta(
+            rules, plan, change, tokens.keyed(change.counter, change.idempotency_key, at_ms)
         )
     plan = rules.plan(check_counter(change.counter))
     return _delta(rules, plan, change, _token(rules, plan.counter, change))
@@ -201,7 +215,7 @@ def _token(rules: Rules, counter: str, change: Change, kind: str = "") -> str:
         )
     # the name of a step may be longer than a key, and was made of checked parts
     name = key if isinstance(key, tokens.Step) else check_key(key)
-    return tokens.keyed(counter, name, check_at(at, rules.clock), kind)
+    return tokens.keyed(counter, name, check_at(check_time("at", at), rules.clock), kind)
 
 
 def _delta(rules: Rules, plan: Plan, change: Change, token: str) -> Delta:
@@ -210,4 +224,7 @@ def _delta(rules: Rules, plan: Plan, change: Change, token: str) -> Delta:
     if type(region) is not str or region not in settings.regions:
         raise InvalidInput(f"region={shown(region)} is not one of regions={settings.regions!r}.")
     plan.check_good_for(token)
-    return Delta(plan.lane_for(token, region), token, change.change)
+    lane = plan.lane_for(token, region)
+    if isinstance(change, CheckedChange):
+        return delta_for(change, lane, token)
+    return Delta(lane, token, change.change)

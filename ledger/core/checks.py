@@ -145,9 +145,11 @@ def plain_length(span: object) -> timedelta | None:
     return timedelta.__add__(span, _ZERO) if isinstance(span, timedelta) else None
 
 
-def check_at(at: object, clock: Callable[[], int]) -> int:
-    """When a change was first requested, in milliseconds since 1970; raises InvalidTime."""
-    at_ms, now_ms = check_time("at", at), clock()
+def check_at(at_ms: int, clock: Callable[[], int]) -> int:
+    """`at_ms` itself, when a change was first requested, in milliseconds since 1970; raises
+    InvalidTime where it is ahead or before 1970.
+    """
+    now_ms = clock()
     if at_ms > now_ms + AHEAD_MAX_MS:
         now = to_datetime(now_ms).isoformat()
         raise InvalidTime(
@@ -208,7 +210,7 @@ def to_datetime(time_ms: int) -> datetime:
     """The aware `datetime` (UTC) of milliseconds since 1970, as far as `datetime` reaches (the
     years 1 to 9999).
     """
-    return _EPOCH + timedelta(milliseconds=max(_FIRST_MS, min(time_ms, _LAST_MS)))
+    return _EPOCH + timedelta(milliseconds=max(_FIRST_MS, min(time_ms, LAST_MS)))
 
 
-_FIRST_MS, _LAST_MS = (to_ms(end.replace(tzinfo=UTC)) for end in (datetime.min, datetime.max))
+_FIRST_MS, LAST_MS = (to_ms(end.replace(tzinfo=UTC)) for end in (datetime.min, datetime.max))

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal
+from operator import attrgetter
+from typing import Any, Literal
 
 from ledger.core import tokens
 from ledger.core.checks import check_change, check_counter, check_region, plain_text, to_datetime
@@ -28,6 +29,9 @@ a batch that is on time fits one."""
 
 PACK_NAME_CHARS = 32
 """How many hexadecimal digits of SHA-256 over a pack's entries its sort key has."""
+
+_set = object.__setattr__
+"""Sets a field of a frozen value that is being made."""
 
 _SHARD = re.compile(r"0|[1-9][0-9]{0,5}")
 
@@ -54,6 +58,58 @@ class Change:
     at: datetime | None = None
     region: str | None = None
     then: Then | None = None
+
+
+_fields = attrgetter(*Change.__match_args__)
+
+
+class CheckedChange(Change):
+    """A change whose every field a reader of messages has checked, so that `prepare` does not
+    check it again: it has a key, and `at` is at_ms, from 1970 on.
+
+    Only `checked_change` makes one. It equals the Change of the same fields. Whoever copies it,
+    replaces a field or calls its class gets that plain Change, which is checked.
+    """
+
+    __slots__ = ("at_ms",)
+    idempotency_key: str
+    at: datetime
+    at_ms: int
+
+    def __new__(cls, *fields: Any, **named: Any) -> Change:  # type: ignore[misc]
+        return Change(*fields, **named)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Change, _fields(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Change) and _fields(self) == _fields(other)
+
+    __hash__ = Change.__hash__
+
+    def __repr__(self) -> str:
+        return repr(replace(self))
+
+
+def checked_change(
+    at_ms: int,
+    counter: str,
+    change: int,
+    idempotency_key: str,
+    at: datetime,
+    region: str | None,
+    then: Then | None,
+) -> CheckedChange:
+    """The change of fields that the caller has checked. Only a reader of messages may call it."""
+    made = object.__new__(CheckedChange)
+    _set(made, "counter", counter)
+    _set(made, "change", change)
+    _set(made, "idempotency_key", idempotency_key)
+    _set(made, "at_ms", at_ms)
+    _set(made, "at", at)
+    _set(made, "region", region)
+    _set(made, "then", then)
+    return made
 
 
 def check_changes(caller: str, changes: object) -> list[Change]:
@@ -144,6 +200,17 @@ class Delta:
     def at(self) -> datetime:
         """When the change was first requested."""
         return to_datetime(tokens.time_ms(self.token))
+
+
+def delta_for(change: CheckedChange, lane: Lane, token: str) -> Delta:
+    """The delta of a checked change, in the lane and under the token that a plan gave it: all of
+    it is checked.
+    """
+    made = object.__new__(Delta)
+    _set(made, "lane", lane)
+    _set(made, "token", token)
+    _set(made, "change", change.change)
+    return made
 
 
 @dataclass(frozen=True, slots=True)

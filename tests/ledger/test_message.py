@@ -1,8 +1,9 @@
 """The message of a change: what is read, what is refused, and that nothing is lost on the way."""
 
+import copy
 import json
 import pickle
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, fields, replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -10,10 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger import Ledger, Settings
+from ledger.client import preparing
 from ledger.client.message import dumps, dumps_many, loads, loads_many, parsed, time_of, time_text
 from ledger.core.checks import to_ms
-from ledger.core.errors import InvalidInput, InvalidMessage, InvalidTime
-from ledger.core.values import Change, Then
+from ledger.core.errors import InvalidInput, InvalidMessage, InvalidTime, LedgerError
+from ledger.core.running import or_error
+from ledger.core.values import Change, CheckedChange, Then
+from ledger.memory import MemoryTable
 from tests import strategies
 
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
@@ -73,6 +78,41 @@ def test_a_change_comes_back_the_same_alone_and_among_many(
         assert to_ms(came.at) == to_ms(change.at)
         assert replace(came, at=change.at) == change
     assert loads_many(dumps(those[0])) == back[:1]
+
+
+def test_a_change_that_was_read_is_the_one_that_was_sent() -> None:
+    for sent in (SALE, PAID):
+        read = loads(dumps(sent))
+        assert isinstance(read, CheckedChange)
+        assert (read == sent, sent == read, hash(read)) == (True, True, hash(sent))
+        assert repr(read) == repr(sent)
+        assert read != replace(sent, change=-7)
+        assert read != dumps(sent)
+    # what is made from it was not read, so that it is checked again
+    wrong: Any = {"change": 1.5}
+    for made in (
+        copy.copy(read),
+        copy.deepcopy(read),
+        pickle.loads(pickle.dumps(read)),
+        replace(read, **wrong),
+        type(read)("two words", 1),
+    ):
+        assert type(made) is Change
+    with pytest.raises(FrozenInstanceError):
+        read.change = 2  # type: ignore[misc]
+
+
+@given(st.lists(plain, min_size=1, max_size=5))
+def test_a_change_that_was_read_is_prepared_as_any_other(sent: list[Change]) -> None:
+    regions = ("eu-west-1", "eu-central-1")
+    settings = Settings(table="counters", region="eu-central-1", regions=regions)
+    ledger = Ledger(settings, table=MemoryTable(), clock=lambda: to_ms(AT))
+    read = loads_many(dumps_many(sent))
+    plain = [Change(*(getattr(one, field.name) for field in fields(one))) for one in read]
+    for ours, theirs in zip(read, plain, strict=True):
+        made, again = (or_error(preparing.prepare, ledger._rules, one) for one in (ours, theirs))
+        assert (type(made), str(made)) == (type(again), str(again))
+        assert isinstance(made, LedgerError) or made == again
 
 
 def follows(then: Any, **changed: Any) -> str:
