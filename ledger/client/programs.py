@@ -82,11 +82,12 @@ def add_many(
     every = rules.shape.is_strong or first_shards
     strict = (delta.lane.counter for delta in sent.values() if delta.lane.retires_s or every)
     lacking = yield from shape_errors(rules, strict)
-    outcomes |= {
-        i: failed(error, delta)
-        for i, delta in sent.items()
-        if (error := lacking.get(delta.lane.counter))
-    }
+    if lacking:
+        outcomes |= {
+            i: failed(error, delta)
+            for i, delta in sent.items()
+            if (error := lacking.get(delta.lane.counter))
+        }
     # a limited lane each, and under None all that have no limit
     parts: dict[Lane | None, dict[int, Delta]] = {}
     for i, delta in sent.items():

@@ -21,7 +21,7 @@ from functools import partial
 from itertools import chain, islice, zip_longest
 from typing import Any
 
-from ledger import Change, Ledger, Receipt
+from ledger import Change, Ledger, Receipt, Then
 from ledger.client.message import dumps_many, loads_many
 from ledger.core.checks import AHEAD_MAX_MS, to_ms
 from ledger.core.clocks import Clock, wall_clock
@@ -79,8 +79,10 @@ class AddFromQueue:
             self._judge(parcel)
         self._queue_outcomes(parcels, deadline)
         for parcel in parcels:
-            self._send_rest(parcel, deadline)
-        copied = sum(self._set_aside(parcel) for parcel in parcels if not deadline.is_near())
+            if isinstance(parcel.error, NotInTime):
+                self._send_rest(parcel, deadline)
+        undone = [parcel for parcel in parcels if parcel.error is not None]
+        copied = sum(self._set_aside(parcel) for parcel in undone if not deadline.is_near())
         stays = [parcel for parcel in parcels if parcel.error is not None]
         # Rule 5: ChangesFailed counts the messages that failed, not those that wait for their time.
         self._watch.publish({"ChangesFailed": sum(parcel.wait_s is None for parcel in stays)})
@@ -125,16 +127,15 @@ class AddFromQueue:
         return parcels
 
     def _refusal(self, change: Change) -> LedgerError | None:
-        refusals = (refusal(counter, self._prefixes) for counter in counters_of(change))
-        return next(filter(None, refusals), None) or self._untaken(change)
+        error = refusal(change.counter, self._prefixes)
+        if error is not None or change.then is None:
+            return error
+        return refusal(change.then.counter, self._prefixes) or self._untaken(change, change.then)
 
-    def _untaken(self, change: Change) -> LedgerError | None:
+    def _untaken(self, change: Change, then: Then) -> LedgerError | None:
         """Why the ledger would not take what follows a change, where that is known before it
         adds the change.
         """
-        then = change.then
-        if then is None:
-            return None
         named: Any = {
             "idempotency_key": change.idempotency_key,
             "at": change.at,
@@ -147,22 +148,20 @@ class AddFromQueue:
 
     def _judge(self, parcel: Parcel) -> None:
         """Set why a message is not done: an error that passes, if there is one, else its poison."""
-        pairs = zip_longest(parcel.changes, parcel.outcomes)
         failures = [
-            each
-            for change, each in pairs
+            (change, each)
+            for change, each in zip_longest(parcel.changes, parcel.outcomes)
             if isinstance(each, LedgerError) and not self._is_answer(change, each)
         ]
-        passes = [error for error in failures if not isinstance(error, POISON)]
-        parcel.error = next(iter(passes or failures), None)
-        if not passes:
-            outcomes = zip(parcel.changes, parcel.outcomes, strict=False)
+        passes = [error for _, error in failures if not isinstance(error, POISON)]
+        parcel.error = passes[0] if passes else failures[0][1] if failures else None
+        if failures and not passes:
             # Rule 4: a change that is ahead of this clock by no more than the longest wait comes
             # again when its time has come.
             early = (
                 self._ahead_s(change)
-                for change, outcome in outcomes
-                if isinstance(outcome, InvalidTime)
+                for change, error in failures
+                if change is not None and isinstance(error, InvalidTime)
             )
             parcel.wait_s = max(
                 (wait_s for wait_s in early if 0 < wait_s <= WAIT_MAX_S), default=None
@@ -233,10 +232,9 @@ class AddFromQueue:
             or deadline.is_near()
         ):
             return
-        if isinstance(parcel.error, NotInTime):
-            attributes, group = attributes_of(parcel.record), group_of(parcel.record)
-            why = self._changes.put(dumps_many(rest), attributes, group=group, delay_s=WAIT_S)
-            parcel.error = None if why is None else parcel.error
+        attributes, group = attributes_of(parcel.record), group_of(parcel.record)
+        why = self._changes.put(dumps_many(rest), attributes, group=group, delay_s=WAIT_S)
+        parcel.error = None if why is None else parcel.error
 
     def _set_aside(self, parcel: Parcel) -> bool:
         """Copy poison to the dead-letter queue.

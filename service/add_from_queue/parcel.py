@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ledger import Change
+from ledger import Change, Receipt
 from ledger.core import errors
 from ledger.core.errors import LedgerError
 from ledger.lane.add import Outcome
@@ -65,6 +65,9 @@ def lines_of(parcels: Sequence[Parcel]) -> Iterator[tuple[Outcome, dict[str, obj
     for parcel in parcels:
         failed: set[type[LedgerError]] = set()
         for index, outcome in enumerate(parcel.outcomes):
+            if isinstance(outcome, Receipt):  # it is counted, and has no line
+                yield outcome, {}
+                continue
             if isinstance(outcome, NotInTime):  # of these the batch has one line
                 continue
             if isinstance(outcome, TOGETHER):

@@ -60,8 +60,11 @@ def rounds(
         for number, change in enumerate(changes)
         if change.then is not None
     }
+    if not targets:
+        added: list[Outcome] = yield _add_many(changes, pack)
+        return added
     # Rule 4: a transfer takes nothing before the table's shape has both of its counters.
-    lacking = (yield _shape_errors(targets.values())) if targets else {}
+    lacking = yield _shape_errors(targets.values())
     outcomes: dict[int, Outcome] = {
         number: lacking[target] for number, target in targets.items() if target in lacking
     }
