@@ -14,10 +14,10 @@ from typing import Annotated
 import typer
 
 from lab.engines.ministack import end_on_signals
-from lab.measure import clients, lanes, limits, lives, process
+from lab.measure import clients, handler, lanes, limits, lives, process
 from lab.measure.figure import Figure
 
-ROOMS = (lives, limits, lanes, process, clients)
+ROOMS = (lives, limits, lanes, process, handler, clients)
 WRITTEN = Path(__file__).parents[2] / "docs" / "bench.txt"
 
 
