@@ -56,13 +56,15 @@ class Stream(NamedTuple):
 
 
 class Sought(NamedTuple):
-    """What a page is to have: names with the prefix that are wanted, `most` of them. had: keys of
-    the directory; an earlier page had the counter of these, whose name is the prefix."""
+    """What a page is to have: names with the prefix that are wanted, `most` of them; where it may
+    have more, all of the buckets that it read. had: keys of the directory; an earlier page had the
+    counter of these, whose name is the prefix."""
 
     prefix: str
     wanted: Wanted
     most: int
     had: frozenset[Key]
+    may_have_more: bool
 
 
 def counters(
@@ -86,18 +88,20 @@ def counters_page(
     *,
     whole: Sequence[Lane] = (),
     units: int | None = None,
+    may_have_more: bool = False,
 ) -> Program[CountersPage]:
     """The next `most` wanted names with `prefix`. Raises DamagedItem and the TableErrors.
 
     whole: the lanes of the counter with that very name, which comes first. units: after so many
     read units the page ends, perhaps without a name; None: only the last page has none.
+    may_have_more: than `most`, up to AT_ONCE_MAX times as many, so that no bucket is read twice.
     """
     spending, keys = Spending(units), tuple(map(key_of, whole))
     looks = after is None and 0 < len(keys) <= WHOLE_MAX and wanted(prefix)
     if looks and (yield from through(_is_there(keys), spending.step)):
         return CountersPage((prefix,), Place(0), ())
     had = keys if after is not None and len(keys) <= WHOLE_MAX else ()
-    sought = Sought(prefix, wanted, most, frozenset(had))
+    sought = Sought(prefix, wanted, most, frozenset(had), may_have_more)
     damaged: dict[Key, None] = {}
     while True:
         page = yield from through(_page(regions, sought, after, spending), spending.step)
@@ -127,7 +131,7 @@ def _page(
     names: list[str] = []
     damaged: dict[Key, None] = {}
     begin, at_once = first, 1
-    while begin < last and not spending.is_over:
+    while begin < last and len(names) < most and not spending.is_over:
         read = range(begin, min(begin + at_once, last))
         lows = {
             bucket: max(above if bucket == first else "", _just_below(sought.prefix))
@@ -141,7 +145,7 @@ def _page(
             ]
         )
         for n, bucket in enumerate(read):
-            if len(names) == most:
+            if len(names) == most and not sought.may_have_more:
                 return CountersPage(tuple(names), Place(bucket), tuple(damaged))
             own = found[n * len(regions) : (n + 1) * len(regions)]
             streams = [stream for of_region, _ in own for stream in of_region]
@@ -152,7 +156,7 @@ def _page(
                 name for stream in streams for name in stream.names if upto is None or name <= upto
             }
             names += sorted(there - had)
-            if len(names) > most:
+            if len(names) > most and not sought.may_have_more:
                 return CountersPage(
                     tuple(names[:most]), Place(bucket, names[most - 1]), tuple(damaged)
                 )

@@ -226,12 +226,13 @@ class Reader:
         has the rank of the moment when it was read. The call does not use the cache, and `pending`
         counts the tails that it read.
 
-        Its cost: for the names, 256 Queries a Region and some for each 1,000 names, half a read
-        unit each. For each lane a checkpoint or a gate: one request for 100 of them, a unit each.
-        And one Query, of a unit or more, for each lane without a limit that has no checkpoint of
-        the last `behind` seconds, because it is quiet, or was never folded. So the values of 8,000
-        counters with one lane each take 80 requests where they have a limit or were folded lately,
-        and up to 8,080 where they were not, or with behind=0. If not `consistent`, units are half.
+        Its cost: for the names, 256 Queries a Region, and one more for each 1,000 names of a
+        bucket, half a read unit each. For each lane a checkpoint or a gate: one request for 100 of
+        them, a unit each. And one Query, of a unit or more, for each lane without a limit that has
+        no checkpoint of the last `behind` seconds, because it is quiet, or was never folded. So the
+        values of 8,000 counters with one lane each take 80 requests where they have a limit or were
+        folded lately, and up to 8,080 where they were not, or with behind=0. If not `consistent`,
+        units are half.
 
         Raises InvalidInput and what `counters` and `value` raise: one counter that cannot be read
         ends the call.

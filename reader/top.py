@@ -23,7 +23,7 @@ from reader.rules import Rules
 
 BATCH = 100
 NAMES = 1_000
-"""Names on a page of the directory."""
+"""Names after which a page of the directory ends, with all of the buckets that it read."""
 
 BEHIND_S = 300.0
 BY = {"value": "value", "changes": "count", "pending": "pending"}
@@ -82,14 +82,18 @@ def top(
     yield from rules.shape.program()
     wanted, regions = rules.kept(prefix), rules.settings.regions
     damaged: dict[Key, None] = {}
+    names: list[str] = []
     after: Place | None = None
     while True:
-        page = yield from counters_page(regions, prefix, wanted, after, NAMES)
+        page = yield from counters_page(regions, prefix, wanted, after, NAMES, may_have_more=True)
         damaged |= dict.fromkeys(page.damaged)
-        yield from best.read(page.counters)
+        names += page.counters
         if page.next is None:
+            yield from best.read(names)
             return Top(tuple(best.rows), best.count, tuple(damaged))
-        after = page.next
+        whole_batches = len(names) // BATCH * BATCH
+        yield from best.read(names[:whole_batches])
+        names, after = names[whole_batches:], page.next
 
 
 def largest(
