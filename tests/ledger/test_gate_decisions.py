@@ -3,14 +3,16 @@ a process remembers.
 """
 
 from collections import Counter
+from itertools import product
 from typing import Any
 
 import pytest
 
 from ledger.core import tokens
 from ledger.core.errors import DamagedItem, GaveUp, LimitMismatch, Throttled
+from ledger.core.items import checkpoint_key, delta_item
 from ledger.core.limit import DOWN, UP, Limit
-from ledger.core.requests import Instant, Now, Program, Query, Together, Update
+from ledger.core.requests import Instant, Now, Program, Put, Query, Together, Update, keyed
 from ledger.core.running import drive
 from ledger.core.values import Delta
 from ledger.gate import items
@@ -210,6 +212,29 @@ def test_a_first_gate_of_a_replica_sees_other_lanes_changes() -> None:
                 world.sell(-1, THERE)
         else:
             assert world.sell(-1, THERE) == -1
+
+
+def test_who_opens_the_first_rights_sees_each_lane_there() -> None:
+    """A delta or a checkpoint, of its own lane or of another one, also where there is a gate."""
+    for lane, sees_gate in product((HERE, THERE), (False, True)):
+        for item in (delta_item(Delta(lane, at(-MINUTE_MS), -3)), keyed(checkpoint_key(lane))):
+            world = Gated()
+            if sees_gate:
+                world.sell(0, THERE)
+                world.copy(THERE, A)
+            world.home.store([item])
+            with refused(world.home, LimitMismatch, f"{lane}: it has changes that no gate decided"):
+                world.sell(1)
+            assert GATE not in world.home.items
+
+
+def test_a_first_change_is_decided_by_the_put_of_its_gate() -> None:
+    for change, outcome, rights, updates in ((3, 3, 7, 1), (11, REFUSED, 10, 2)):
+        world = Gated()
+        assert world.sell(change) == outcome
+        put = next(request for request in world.home.asked if isinstance(request, Put))
+        assert [*put.item["recent"]["M"].values()] == [{"N": "3"}] * (outcome == 3)
+        assert (world.gate().rights[UP], world.home.kinds.count(Update)) == (rights, updates)
 
 
 # -- what a process remembers
