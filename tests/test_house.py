@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.measure.process import ENVIRONMENT
+from lab.measure.starts import ENVIRONMENT
 from ledger import __version__
 from service.api import openapi
 

@@ -187,6 +187,11 @@ class Engine:
             StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
         )
 
+    def queue(self, name: str, region: str) -> str:
+        """The URL of an SQS queue, made where it is not there."""
+        url: str = self._client("sqs", region, CONFIG).create_queue(QueueName=name)["QueueUrl"]
+        return url
+
     def _client(self, service: Any, region: str, config: Config | None) -> Any:
         self.check()
         with self._lock:

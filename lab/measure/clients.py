@@ -3,12 +3,14 @@ DynamoDB Local.
 
 Rule 1: A CPU figure is a median of ratios within one run, taken in turns; a pace is one to plain
 ADD with this library's Config (`cost.py`). None is judged: machines are noisy.
-Rule 2: What waits for an engine names it, because the pace of many threads is as much its as
-theirs.
+Rule 2: A pace beside an engine has no goal and names the engine, because it is mostly the engine's:
+lab/measure/latency.py has paces beside a server that does nothing.
 """
 
 import asyncio
+import gc
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -26,7 +28,8 @@ from compactor import Compactor
 from lab.engines.dynamodb_local import DynamoDBLocal, installed
 from lab.engines.ministack import ENVIRONMENT, Engine
 from lab.measure.cost import THREADS, Writers, pace
-from lab.measure.figure import Calls, Figure, cpu_ratio, one_by_one, put_of
+from lab.measure.figure import ASYNC, Calls, Figure, Shown, cpu_ratio, one_by_one, put_of
+from lab.measure.goals import goal
 from ledger import Change, Ledger, Settings
 from ledger.core.clocks import wall_clock
 from ledger.core.items import delta_item, delta_pk
@@ -44,8 +47,6 @@ EACH = 50  # calls between two looks at the clock
 PACKED = 20_000  # changes of a fold
 WARM = 200  # adds in flight before those that are measured
 CHECKED = 100  # counters that are read at the end
-ASYNC = f"{sys.prefix}/async"
-"""Where `make` puts aiobotocore, whose botocore is not ours."""
 
 
 @contextmanager
@@ -75,13 +76,7 @@ def adds(small: bool) -> Iterator[Figure]:
             ratio = cpu_ratio(rounds, ours, bare, lambda: _items(ledger))
             yield Figure(f"client CPU of an add / {name}", ratio, most, 0.1, judged=False)
         limited = _limited_over_update(engine, ledger, rounds)
-        yield Figure(
-            "limited: client CPU of an add / bare update_item of the same",
-            limited,
-            1.1,
-            0.1,
-            judged=False,
-        )
+        yield goal("limited: client CPU of an add / bare update_item of the same", limited)
         made = (rounds + 1) * EACH  # of each ratio; the bare ones put changes of the same counter
         check(engine.client(REGION, CONFIG), {COUNTER: -6 * 4 * made, "seats:ours": made // 2})
 
@@ -97,13 +92,7 @@ def fast(small: bool) -> Iterator[Figure]:
         ours = one_by_one(lambda _: ledger.add(COUNTER, -6))
         bare = _puts(engine.client(REGION, None))
         ratio = cpu_ratio(rounds, ours, bare, lambda: _items(ledger))
-        yield Figure(
-            "client CPU of an add by FastClient / bare boto3 put_item",
-            ratio,
-            0.2,
-            0.1,
-            judged=False,
-        )
+        yield goal("client CPU of an add by FastClient / bare boto3 put_item", ratio)
         check(engine.client(REGION, CONFIG), {COUNTER: -6 * 2 * (rounds + 1) * EACH})
 
 
@@ -126,8 +115,10 @@ def _limited_over_update(engine: Engine, ledger: Ledger, rounds: int) -> float:
     return cpu_ratio(rounds, ours, theirs, updates)
 
 
-def in_flight(small: bool) -> Iterator[Figure]:
-    """In a process of its own, beside aiobotocore: three runs, of which the worst counts."""
+def in_flight(small: bool) -> Iterator[Figure | Shown]:
+    """In a process of its own, beside aiobotocore: three runs, and the median, because whether
+    Python's collector looks at everything once more while our calls are made, or theirs, is luck.
+    """
     many, runs = (100, 1) if small else (10_000, 3)
     with running(Engine()) as engine:
         environ = os.environ | ENVIRONMENT | {"PYTHONPATH": ASYNC}
@@ -139,13 +130,17 @@ def in_flight(small: bool) -> Iterator[Figure]:
         done = subprocess.run(
             [sys.executable, "-c", code], env=environ, stdout=subprocess.PIPE, check=True, text=True
         )
-    name = f"client CPU of an add, {many:,} in flight / bare aiobotocore put_item, worst of {runs}"
-    yield Figure(name, max(map(float, done.stdout.split())), 1.1, 0.1, judged=False)
+    found = [tuple(map(float, line.split())) for line in done.stdout.splitlines()]
+    ratio, without = map(statistics.median, zip(*found, strict=True))
+    yield goal("client CPU of an add, all in flight / bare aiobotocore put_item, median", ratio)
+    collected = f"{ratio:.3f} with Python's collector, {without:.3f} without its time"
+    yield Shown(f"  of {runs} runs with {many:,} in flight: {collected}")
 
 
 async def adds_in_flight(url: str, table: str, many: int, runs: int) -> None:
     """In the process of `in_flight`: print the CPU of many adds at once over that of as many bare
-    put_item of aiobotocore, of each run. A small first run warms up and is not printed.
+    put_item of aiobotocore, of each run; then the same without the collector's time. A small first
+    run warms up and is not printed.
     """
     from aiobotocore.session import get_session
 
@@ -157,19 +152,32 @@ async def adds_in_flight(url: str, table: str, many: int, runs: int) -> None:
         for run in range(runs + 1):
             number = many if run else WARM
             items = [delta_item(ledger.prepare(COUNTER, -6)) for _ in range(number)]
-            ours = await _cpu_s(lambda _: ledger.add(COUNTER, -6), items)
-            theirs = await _cpu_s(lambda item: client.put_item(**put_of(item, table)), items)
+            ours, of_it = await _cpu_s(lambda _: ledger.add(COUNTER, -6), items)
+            theirs, of_them = await _cpu_s(
+                lambda item: client.put_item(**put_of(item, table)), items
+            )
             if run:
-                print(ours / theirs, flush=True)
+                print(ours / theirs, (ours - of_it) / (theirs - of_them), flush=True)
 
 
-async def _cpu_s(call: Callable[[Any], Coroutine[Any, Any, Any]], items: Sequence[Any]) -> float:
+async def _cpu_s(
+    call: Callable[[Any], Coroutine[Any, Any, Any]], items: Sequence[Any]
+) -> tuple[float, float]:
+    """The CPU of all the calls, and what of it Python's collector took."""
+    at: dict[str, list[float]] = {"start": [], "stop": []}
+
+    def note(phase: str, _: object) -> None:
+        at[phase].append(time.process_time())
+
+    gc.collect()
+    gc.callbacks.append(note)
     began = time.process_time()
     answers = await asyncio.gather(*map(call, items))
     taken = time.process_time() - began
+    gc.callbacks.remove(note)
     if not all(isinstance(answer, dict) or answer.outcome == "recorded" for answer in answers):
         raise AssertionError("not every change was recorded")
-    return taken
+    return taken, sum(at["stop"]) - sum(at["start"])
 
 
 def folds(small: bool) -> Iterator[Figure]:
@@ -204,19 +212,19 @@ def folds(small: bool) -> Iterator[Figure]:
     )
 
 
-def gathered(small: bool) -> Iterator[Figure]:
+def gathered(small: bool) -> Iterator[Figure | Shown]:
     """32 threads whose changes go together, and the first changes of limited counters."""
     with running(Engine()) as engine:
         yield from _on(engine, small)
 
 
-def gathered_on_dynamodb_local(small: bool) -> Iterator[Figure]:
+def gathered_on_dynamodb_local(small: bool) -> Iterator[Figure | Shown]:
     if not small and installed():
         with running(DynamoDBLocal()) as engine:
             yield from _on(engine, small)
 
 
-def _on(engine: Engine, small: bool) -> Iterator[Figure]:
+def _on(engine: Engine, small: bool) -> Iterator[Figure | Shown]:
     turns = (1, 0.05) if small else (5, 0.5)
     client, added = engine.client(REGION, CONFIG), Counter[str]()
     gathers, limited = Ledger(SETTINGS, client=client, gather=True), Ledger(SETTINGS, client=client)
@@ -232,20 +240,15 @@ def _on(engine: Engine, small: bool) -> Iterator[Figure]:
             added[f"seats:{key}"] += 1
 
     lock, plain = Lock(), _add(client)
-    for counters, least, most in ((1, 5, 0.25), (1_000, 4, 0.3)):
+    for counters, most in ((1, 0.25), (1_000, 0.3)):
         rate = pace(Writers(add, counters), Writers(plain, counters), *turns, THREADS).rate
         of = f"gathered, {THREADS} threads, {counters:,} counter{'s' * (counters > 1)}"
-        yield Figure(f"{of}: pace / ADD ({engine.name})", rate, None, least, judged=False)
+        yield Shown(f"{of}: pace {rate:.2f} of ADD's, as far as {engine.name} lets it")
         cpu = _gathered_over_put(engine, gathers, add, counters, 1 if small else 4)
         yield Figure(f"{of}: CPU / bare put_item ({engine.name})", cpu, most, 0.01, judged=False)
     rate = pace(Writers(add_first, 1_000), Writers(plain, 1_000), *turns, 8).rate
-    yield Figure(
-        f"limited: first adds of 1,000 counters: pace / ADD ({engine.name})",
-        rate,
-        None,
-        0.45,
-        judged=False,
-    )
+    of = "limited: first adds of 1,000 counters"
+    yield Shown(f"{of}: pace {rate:.2f} of ADD's, as far as {engine.name} lets it")
     check(client, dict(added.most_common()[:: max(1, len(added) // CHECKED)]))
 
 

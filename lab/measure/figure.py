@@ -3,26 +3,30 @@ is better, the least; and `cpu_ratio`.
 
 Rule 1: Every figure has a least, below which hardly anything was done: a run that did nothing
 passes nowhere.
-Rule 2: What depends on the machine has its goal beside it, and is never `judged`; nor is what is
-known to miss it.
+Rule 2: What depends on the machine has its goal beside it, and is never `judged`.
 """
 
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+ASYNC = f"{sys.prefix}/async"
+"""Where `make` puts aiobotocore, whose botocore is not ours."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """most: None where `least` is the goal."""
+    """most: None where `least` is the goal. why: it may miss its goal; then it is not judged."""
 
     name: str
     value: float
     most: float | None
     least: float
     judged: bool = True
+    why: str = ""
 
     def __post_init__(self) -> None:
         if not self.least > 0:
@@ -32,15 +36,32 @@ class Figure:
     def is_met(self) -> bool:
         return self.least <= self.value and (self.most is None or self.value <= self.most)
 
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it misses its goal, and nothing says why; or hardly anything was done."""
+        excused = self.why and self.value >= self.least
+        return self.judged and not self.is_met and not excused
+
     def __str__(self) -> str:
         goal = f"at least {self.least:g}" if self.most is None else f"{self.most:g}"
         return (
             f"{self.name:<84}{self.value:9,.3f}  goal "
             f"{goal:<14}{'met' if self.is_met else 'MISSED'}"
+            + (f"\n  because {self.why}" if self.why and not self.is_met else "")
         )
 
 
-Part = Callable[[bool], Iterator[Figure]]
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A line that has no goal."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Part = Callable[[bool], Iterator[Figure | Shown]]
 """Some figures that are measured together; True: little of all, with the same goals."""
 
 

@@ -9,36 +9,30 @@ says where.
 import statistics
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from lab.measure.figure import Figure
 from lab.measure.metered_table import (
     HOME,
-    START_MS,
-    TABLE,
     Charge,
-    MeteredTable,
     Shop,
     cost,
 )
-from ledger import Change, Ledger, Settings
+from ledger import Change
 from ledger.client.holds import Hold
 from ledger.core.checks import to_datetime
 from ledger.core.errors import LimitReached
-from ledger.core.keep import Keep
 from ledger.core.limit import Limit
-from ledger.core.requests import Instant, Pause, Put, Request, Together
+from ledger.core.requests import Instant, Put
 from ledger.core.running import run
 from ledger.core.values import Lane
 from ledger.gate import decide
 from ledger.gate.gate import REFUSED
 from ledger.gate.gates import Gates
 from ledger.gate.items import gate_key
-from ledger.lane import shape
 from ledger.tables.dynamo import ByRegion
 
 REGIONS = (HOME, "us-east-1", "ap-south-1")
@@ -90,71 +84,6 @@ class Sale(Shop):
         play(range(warm))
         measured = self.charged(lambda: play(range(warm, warm + rounds)))
         return measured.write_units / max(1, rounds)
-
-
-@dataclass(slots=True)
-class Waited:
-    """A table that counts requests, and how often somebody waits for an answer: once for all that
-    is asked Together.
-    """
-
-    table: MeteredTable
-    requests: int = 0
-    round_trips: int = 0
-
-    def answer(self, request: Request, /) -> Any:
-        if not isinstance(request, Pause):
-            self.requests += len(request.requests) if isinstance(request, Together) else 1
-            self.round_trips += 1
-        return self.table.answer(request)
-
-
-class First(NamedTuple):
-    """Of the first call of a counter."""
-
-    requests: int
-    round_trips: int
-    write_units: int
-
-
-def first(
-    call: Callable[[Ledger], object], regions: int = 1, *, at: int = 0, shaped: bool = True
-) -> First:
-    """What the first call of a counter asks for, in a table whose items arrive everywhere at once.
-
-    at: in which Region; the first one has the first rights. shaped: whether the table has a shape,
-    which the process knows.
-    """
-    names = tuple(f"eu-west-{number}" for number in range(1, regions + 1))
-    table = Waited(MeteredTable())
-    settings = Settings(
-        table=TABLE,
-        region=names[at],
-        regions=names,
-        limits={
-            "seats:": Limit(ceiling=100, region=names[0]),
-            "quota:": Limit(ceiling=100, region=names[0]),
-        },
-        periods={"quota:": Keep(late=timedelta(days=1), keep=timedelta(days=90))},
-    )
-    tables = dict.fromkeys(names, table)
-    if shaped:
-        now = partial(Instant, START_MS, START_MS)
-        run(shape.write(settings), ByRegion(names[at], tables), now)
-    ledger = Ledger(settings, tables=tables, clock=lambda: START_MS)
-    if shaped:
-        ledger.add("another", 1)
-    requests, round_trips, units = table.requests, table.round_trips, table.table.cost.write_units
-    call(ledger)
-    return First(
-        table.requests - requests,
-        table.round_trips - round_trips,
-        table.table.cost.write_units - units,
-    )
-
-
-def first_add(ledger: Ledger) -> object:
-    return ledger.add(COUNTER, 1)
 
 
 def singly(rate: int, late_ms: int = 0, changes: int = 400) -> tuple[float, float]:
@@ -305,16 +234,6 @@ def holds(small: bool) -> Iterator[Figure]:
         yield Figure(f"limited: write units, hold and end, {where}", worst[0], most, 2)
 
 
-def firsts(small: bool) -> Iterator[Figure]:
-    asked = first(first_add)
-    # It needs each of its four looks: docs/protocol.md#open-a-gate.
-    yield Figure("limited: requests of a counter's first add", asked.requests, 5, 3, judged=False)
-    yield Figure("limited: round trips of a counter's first add", asked.round_trips, 3, 2)
-    yield Figure("limited: write units of a counter's first add", asked.write_units, 2, 2)
-    of_all = first(first_add, shaped=False).requests
-    yield Figure("limited: requests of the first add in a table without a shape", of_all, 10, 3)
-
-
 def retries(small: bool) -> Iterator[Figure]:
     keys = 4_000 if small else 100_000
     yield Figure(
@@ -333,4 +252,4 @@ def reads(small: bool) -> Iterator[Figure]:
         )
 
 
-PARTS = (adds, firsts, holds, retries, reads)
+PARTS = (adds, holds, retries, reads)

@@ -1,17 +1,11 @@
-"""What the process of a user takes: the memory of a fold, the CPU of an import.
+"""What the process of a user takes: the memory of a fold.
 
 Rule 1: The backlog whose memory is measured makes its pages at each request and keeps none, so what
 grows with it would be the fold's.
-Rule 2: Imports are measured in new processes, over `import boto3`, in turns, because machines are
-noisy; the first of them compiles, as pip does. Nothing that takes CPU is judged.
 """
 
-import os
-import statistics
-import subprocess
-import sys
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -29,24 +23,6 @@ REGION, TABLE = "eu-west-1", "bench"
 LANE = Lane(REGION, 0, "hot")
 SETTINGS = Settings(table=TABLE, region=REGION)
 PAGE_DELTAS = 8_000  # about a page of 1 MB
-
-FUNCTIONS = {
-    "add_from_queue": 1.35,
-    "api": 1.6,
-    "ring": 1.4,
-    "compact": 1.4,
-    "sweep": 1.4,
-    "canary": 1.4,
-}
-"""The goal of each one's cold start."""
-
-ENVIRONMENT = {
-    **dict.fromkeys(("LEDGER_TABLE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "counters"),
-    "AWS_REGION": "eu-west-1",
-    "LEDGER_WORK_QUEUE_URL": "https://sqs.eu-west-1.amazonaws.com/111122223333/work",
-    "PYTHONDONTWRITEBYTECODE": "",
-}
-"""What a function is started with; nothing is sent."""
 
 
 class Backlog:
@@ -96,31 +72,6 @@ def fold_peak_mb(deltas: int) -> float:
     return peak / 1e6
 
 
-def cold_starts(modules: Sequence[str], rounds: int) -> dict[str, float]:
-    """The CPU of each import in a new process, over that of `import boto3`; the first round
-    compiles, as pip does.
-    """
-    ratios: dict[str, list[float]] = {module: [] for module in modules}
-    for _ in range(rounds + 1):
-        boto3_s, *taken_s = map(_import_s, ("boto3", *modules))
-        for module, taken in zip(modules, taken_s, strict=True):
-            ratios[module].append(taken / boto3_s)
-    return {module: statistics.median(found[1:]) for module, found in ratios.items()}
-
-
-def _import_s(module: str) -> float:
-    code = (
-        f"from time import process_time as now; began = now(); import {module}; print(now() - "
-        "began)"
-    )
-    environ = os.environ | ENVIRONMENT
-    return float(
-        subprocess.run(
-            [sys.executable, "-c", code], env=environ, capture_output=True, check=True
-        ).stdout
-    )
-
-
 def memory(small: bool) -> Iterator[Figure]:
     first, last = (18_000, 20_000) if small else (100_000, 500_000)
     peak_mb = fold_peak_mb(first)
@@ -133,17 +84,4 @@ def memory(small: bool) -> Iterator[Figure]:
     )
 
 
-def imports(small: bool) -> Iterator[Figure]:
-    modules = {"ledger": 1.2, **{f"service.{name}.main": most for name, most in FUNCTIONS.items()}}
-    chosen = [*modules][:2] if small else [*modules]
-    for module, ratio in cold_starts(chosen, 1 if small else 7).items():
-        yield Figure(
-            f"cold start: CPU of import {module} / import boto3",
-            ratio,
-            modules[module],
-            0.1,
-            judged=False,
-        )
-
-
-PARTS = (memory, imports)
+PARTS = (memory,)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab.measure.limits import First, first, first_add
+from lab.measure.firsts import First, first, first_add
 from lab.measure.metered_table import START_MS
 from ledger import Change, Ledger, Limit
 from ledger.core import errors

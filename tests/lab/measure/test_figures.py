@@ -10,11 +10,12 @@ import pytest
 from lab.designs import Outcome, every
 from lab.designs.atomic import Atomic
 from lab.designs.trial import DESIGNS
-from lab.measure import bench
+from lab.measure import bench, instructions, starts
 from lab.measure.changes import BASE, EVENTS, SLOTS, Counted, Record
 from lab.measure.compare import FOLDED, publish
 from lab.measure.cost import Pace, Spent, on_one_counter, shop_events, spend
 from lab.measure.figure import Figure, Part
+from lab.measure.goals import goal
 from lab.measure.metered_table import Charge
 from lab.measure.one_counter import ONE, SCENARIOS, count
 from lab.measure.page import GROUPS, Row
@@ -35,6 +36,9 @@ def test_a_missed_goal_or_a_failed_part_ends_with_1(
 
     written = tmp_path / "bench.txt"
     monkeypatch.setattr(bench, "WRITTEN", written)
+    monkeypatch.setattr(bench, "COUNTED", ())
+    monkeypatch.setattr(bench, "TIMED", ())
+    monkeypatch.setattr(instructions, "installed", lambda: True)
     runs: list[tuple[list[Part], int]] = [
         ([part(1.0, 1.0, 0.5)], 0),
         ([part(1.1, 1.0, 0.5)], 1),
@@ -61,8 +65,45 @@ def test_a_missed_goal_or_a_failed_part_ends_with_1(
         Figure("no floor", 0.0, 1.0, 0)
 
 
-def part(value: float, most: float | None, least: float, judged: bool = True) -> Part:
-    return lambda _: iter([Figure("one", value, most, least, judged)])
+def part(
+    value: float, most: float | None, least: float, judged: bool = True, why: str = ""
+) -> Part:
+    return lambda _: iter([Figure("one", value, most, least, judged, why)])
+
+
+def test_a_reason_excuses_a_missed_goal_but_no_idle_run() -> None:
+    known = Figure("one", 1.1, 1.0, 0.5, why="it is known")
+    assert (known.is_wrong, str(known).splitlines()[1]) == (False, "  because it is known")
+    assert "because" not in str(replace(known, value=1.0))
+    assert replace(known, value=0.4).is_wrong
+    assert not Figure("one", 1.1, 1.0, 0.5, judged=False).is_wrong
+
+
+def test_without_valgrind_the_bench_says_what_it_did_not_judge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(instructions, "installed", lambda: False)
+    for rooms in ("ROOMS", "COUNTED", "TIMED"):
+        monkeypatch.setattr(bench, rooms, [SimpleNamespace(PARTS=[part(1.0, 1.0, 0.5)])])
+    one, not_judged, other = bench.measured(small=False)
+    assert str(not_judged).startswith("NOT JUDGED: the instructions of starts and calls")
+    assert one == other
+
+
+@pytest.mark.skipif(not instructions.installed(), reason="valgrind is not on PATH")
+def test_a_start_that_does_nothing_misses_its_goal() -> None:
+    """Instructions are the same each time; a program that is not right is no figure."""
+    counts = [instructions.counted('mark("one"); [*range(10**6)]; mark("two")') for _ in "12"]
+    assert counts[0] == counts[1]
+    took = instructions.between(counts[0])["two"]
+    assert 10**6 < took < 10**9
+    name = "start of ring to its first answer / boto3 with a client: instructions"
+    assert goal(name, 0.05).is_wrong
+    with pytest.raises(AssertionError, match="did not do what is measured"):
+        instructions.counted("print('answer null')", is_right=lambda printed: "3" in printed)
+    first = starts.firsts()["canary"]
+    assert first.is_right({"read": True})
+    assert not first.is_right({"read": False})
 
 
 @dataclass(frozen=True, kw_only=True)
