@@ -29,9 +29,9 @@ last commit's segment is there, because the items of a transaction become visibl
 reads segments too early would count a stray twice.
 
 Which file does what: visit.py has the order; clean.py, fold.py, settle.py and settle_named.py the
-steps; commit.py begin and commit; listing.py finds which deltas segments list. lanes.py and
-inspection.py find out what there is to do. verify.py, recount.py and gate_audit.py count anew;
-rebuild.py and gate_rebuild.py repair.
+steps; commit.py begin and commit; listing.py finds which deltas segments list, and known.py what
+a process remembers of that. lanes.py and inspection.py find out what there is to do. verify.py,
+recount.py and gate_audit.py count anew; rebuild.py and gate_rebuild.py repair.
 
 Each name is imported at its first use, so that a Lambda function loads only what it runs.
 """

@@ -15,7 +15,7 @@ from ledger.core import items, tokens
 from ledger.core.entries import ENTRY, TOKEN_BYTES, Entries
 from ledger.core.ranges import VERSION_MAX
 from ledger.core.requests import Get, Item, Page, Program, Query
-from ledger.core.values import Delta, Lane
+from ledger.core.values import Delta, Lane, Segment
 from ledger.lane.tail import LOWEST, Pages
 
 HIGHEST_CHANGE = b"\xff" * (ENTRY.size - TOKEN_BYTES)
@@ -61,30 +61,45 @@ def changed_by(entry: bytes) -> int:
 
 
 def cover(
-    lane: Lane, entries: Sequence[bytes], *, consistent: bool, versions_upto: int = VERSION_MAX
+    lane: Lane,
+    entries: Sequence[bytes],
+    *,
+    consistent: bool,
+    versions_upto: int = VERSION_MAX,
+    above: tuple[str, int] | None = None,
+    read: list[Segment] | None = None,
 ) -> Program[Listing]:
     """What the cover of the first entry says of it and of the entries after it under the same hi.
 
     `entries`, 24 bytes each, are in the order of their tokens, and at least one. Without a cover it
     says nothing of any. versions_upto: entries that only segments of a later version list are
-    `newer`.
+    `newer`. above: the hi of the cover, where it is known, and a version: it reads only the
+    segments of later ones. read: to which it adds each segment that it reads.
     """
-    after = items.segments_before(tokens.from_bytes(entries[0][:TOKEN_BYTES]))
-    pages = Pages(Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, 1, consistent))
+    pk, hi = items.fold_pk(lane), ""
+    if above is None:
+        after = items.segments_before(tokens.from_bytes(entries[0][:TOKEN_BYTES]))
+        pages = Pages(Query(pk, after, items.SEGMENTS_UPTO, 1, consistent))
+    else:
+        hi, version = above
+        after = items.segment_key(lane, hi, version).sk
+        pages = Pages(Query(pk, after, items.segments_of_hi(hi), None, consistent))
     page: Page = yield from pages.read()
-    if not page.items:
+    if above is None and not page.items:
         return Listing(entries)
-    hi = items.segment_of(lane, page.items[0]).hi
+    hi = hi or items.segment_of(lane, page.items[0]).hi
     under = entries[: bisect_right(entries, tokens.to_bytes(hi) + HIGHEST_CHANGE)]
     left, same, newer, other = set(under), set[bytes](), set[bytes](), dict[bytes, bytes]()
     while True:
         for item in page.items:
             segment = items.segment_of(lane, item)
+            if read is not None:
+                read.append(segment)
             # nearly all that a visit sees is listed as it is: a set finds that, Python looks at
             # the rest
             here = left.intersection(segment.entries.apart)
             left -= here
-            otherwise = _otherwise(left, segment.entries)
+            otherwise = listed_otherwise(left, segment.entries)
             if segment.version <= versions_upto:
                 same |= here
                 other |= otherwise
@@ -99,7 +114,7 @@ def cover(
         page = yield from pages.read()
 
 
-def _otherwise(entries: Set[bytes], listed: Entries) -> Mapping[bytes, bytes]:
+def listed_otherwise(entries: Set[bytes], listed: Entries) -> Mapping[bytes, bytes]:
     """The listed entries with the tokens of `entries`, by the token."""
     wanted = {entry[:TOKEN_BYTES] for entry in entries}
     if wanted.isdisjoint(listed.tokens):

@@ -11,13 +11,14 @@ is.
 from collections.abc import Sequence
 
 from compactor.commit import begin, commit
+from compactor.known import KnownCovers
 from compactor.listing import Below, cover
 from compactor.report import Tally
 from ledger.core import tokens
 from ledger.core.entries import TOKEN_BYTES, Entries
 from ledger.core.errors import GaveUp, LaneDamaged
 from ledger.core.requests import Instant, Now, Program
-from ledger.core.values import Lane
+from ledger.core.values import Checkpoint, Lane
 
 COMMITS_MAX = 1_000_000
 """The bound of a loop that would otherwise have none: every range with strays takes a commit of
@@ -60,11 +61,14 @@ def settle_these(
     *,
     fold_max: int,
     commits_max: int = COMMITS_MAX,
+    begun: Checkpoint | None = None,
+    known: KnownCovers | None = None,
 ) -> Program[None]:
     """Settle the candidates, entries at or below the watermark, that are strays. Of a token that
     comes twice it settles the first.
 
-    Raises what `settle` raises.
+    begun: the answer of `begin`, if that came before all that the candidates rest on. known: the
+    covers that this process remembers. Raises what `settle` raises.
     """
     last = tally.commits + commits_max
     first = {entry[:TOKEN_BYTES]: entry for entry in reversed(candidates)}
@@ -73,23 +77,32 @@ def settle_these(
         if tally.commits >= last:
             tally.unsettled = True
             return
-        candidates = yield from _settle_range(lane, tally, candidates, fold_max)
+        candidates = yield from _settle_range(lane, tally, candidates, fold_max, begun, known)
+        begun = None  # the first commit ends what it began
 
 
 def _settle_range(
-    lane: Lane, tally: Tally, candidates: Sequence[bytes], fold_max: int
+    lane: Lane,
+    tally: Tally,
+    candidates: Sequence[bytes],
+    fold_max: int,
+    begun: Checkpoint | None,
+    known: KnownCovers | None,
 ) -> Program[list[bytes]]:
     """Confirm the candidates under the first one's cover and commit at most `fold_max` of them;
     return those left.
     """
-    checkpoint = yield from begin(lane)
+    checkpoint = begun or (yield from begin(lane))
     if checkpoint is None:
         raise GaveUp(
             f"{lane}: the checkpoint is gone. Nothing was written. Look at the lane, then rebuild "
             "it."
         )
     now: Instant = yield Now()
-    found = yield from cover(lane, candidates, consistent=True)
+    if known is None:
+        found = yield from cover(lane, candidates, consistent=True)
+    else:
+        found = yield from known.cover(lane, candidates, checkpoint.version, now)
     if found.hi is None:
         token = tokens.from_bytes(candidates[0][:TOKEN_BYTES])
         raise LaneDamaged(

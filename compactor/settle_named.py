@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compactor.commit import begin
+from compactor.known import KnownCovers
 from compactor.report import Tally
 from compactor.settle import COMMITS_MAX, settle_these
 from ledger.core import items, tokens
@@ -48,10 +49,16 @@ class Naming:
 
 
 def settle_named(
-    lane: Lane, tally: Tally, naming: Naming, *, fold_max: int, commits_max: int = COMMITS_MAX
+    lane: Lane,
+    tally: Tally,
+    naming: Naming,
+    *,
+    fold_max: int,
+    commits_max: int = COMMITS_MAX,
+    known: KnownCovers | None = None,
 ) -> Program[None]:
     """Settle the named items, and note in `naming` how far that went. `tally.unsettled`:
-    `commits_max` stopped it.
+    `commits_max` stopped it. known: the covers that this process remembers.
 
     Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; earlier
     commits stay.
@@ -78,7 +85,13 @@ def settle_named(
                 above.append(key_of(item).sk)
             below += held.between(LOWEST, watermark).apart
         yield from settle_these(
-            lane, tally, below, fold_max=fold_max, commits_max=last - tally.commits
+            lane,
+            tally,
+            below,
+            fold_max=fold_max,
+            commits_max=last - tally.commits,
+            begun=checkpoint,
+            known=known,
         )
         if tally.unsettled:  # this page again
             return

@@ -8,6 +8,8 @@ Rule 3: A whole visit looks for strays among all entries at or below the waterma
 settles those that the clean met: it is for a service whose messages name strays.
 """
 
+from typing import Any
+
 from compactor.clean import clean
 from compactor.fold import fold
 from compactor.report import Tally
@@ -37,7 +39,7 @@ def visit(
     # the table deletes the items of a period that is over in any order, which is no damage
     if settings.periods and not plan_of(settings, lane.counter).is_kept((yield Now()).wall_ms):
         return
-    bound = {} if commits_max is None else {"commits_max": commits_max}
+    bound: dict[str, Any] = {} if commits_max is None else {"commits_max": commits_max}
     met: list[bytes] = []  # entries that the clean met, and no segment lists
     damage: DamagedItem | None = None
     if settings.clean:

@@ -17,6 +17,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from compactor.known import KnownCovers
 from ledger.core.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, ReadTooSlow
 from ledger.core.requests import Now
 from ledger.core.running import through
@@ -77,8 +78,10 @@ def serve(
     refusal: LedgerError | None = None,
     alone: bool = True,
     commits_max: int = COMMITS_OF_VISIT,
+    known: KnownCovers | None = None,
 ) -> Steps:
     """Do a job. refusal: why this process may not. alone: no other job of its lane comes with it.
+    known: the covers that this process remembers.
 
     Raises LedgerError if the rest of the job may not be on a queue.
     """
@@ -96,10 +99,11 @@ def serve(
     ):
         done.outcome = Outcome.RETIRED
     else:
+        handle: Callable[[Any, Done, Settings, int], Steps] = (
+            partial(settle, known=known) if isinstance(job, Settle) else HANDLERS[type(job)]
+        )
         try:
-            yield from through(
-                HANDLERS[type(job)](job, done, settings, commits_max), partial(in_time, stop)
-            )
+            yield from through(handle(job, done, settings, commits_max), partial(in_time, stop))
         except OutOfTime:
             done.outcome = Outcome.STOPPED
             if not isinstance(job, Verify):
@@ -153,13 +157,20 @@ def serve_lane(
     *,
     refusal: LedgerError | None = None,
     commits_max: int = COMMITS_OF_VISIT,
+    known: KnownCovers | None = None,
 ) -> Steps:
     """Serve the jobs of one lane, one after the other; the end of one does not change the next.
     refusal: why this process may serve none of them."""
     for done in lane:
         try:
             yield from serve(
-                done, settings, stop, refusal=refusal, alone=len(lane) == 1, commits_max=commits_max
+                done,
+                settings,
+                stop,
+                refusal=refusal,
+                alone=len(lane) == 1,
+                commits_max=commits_max,
+                known=known,
             )
         except Exception as error:  # also a defect: it fails the messages of its job alone
             done.lost = error
@@ -169,6 +180,7 @@ class Worker:
     def __init__(self, settings: Settings, runtime: Runtime, watch: Watch) -> None:
         self._settings, self._runtime, self._watch = settings, runtime, watch
         self._shape = ShapeCheck(settings)
+        self._known = KnownCovers()
 
     def __call__(
         self, event: Mapping[str, Any], stop: Callable[[], bool]
@@ -190,7 +202,8 @@ class Worker:
         except LedgerError as error:
             refusal = error
         self._runtime.run_each(
-            serve_lane(lane, self._settings, stop, refusal=refusal) for lane in lanes
+            serve_lane(lane, self._settings, stop, refusal=refusal, known=self._known)
+            for lane in lanes
         )
         for done in chain.from_iterable(lanes):
             self._report(done)

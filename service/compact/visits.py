@@ -15,6 +15,7 @@ from collections.abc import Generator
 from typing import Any
 
 from compactor.inspection import Outlook, outlook
+from compactor.known import KnownCovers
 from compactor.settle_named import ASK_AGAIN_MS, Naming, settle_named
 from compactor.visit import visit
 from ledger.core import items, tokens
@@ -76,15 +77,22 @@ def sweep(job: Sweep, done: Done, settings: Settings, commits_max: int) -> Steps
     yield from _go_on(job, done, settings, found)
 
 
-def settle(job: Settle, done: Done, settings: Settings, commits_max: int) -> Steps:
-    """Settle what is named.
+def settle(
+    job: Settle, done: Done, settings: Settings, commits_max: int, known: KnownCovers | None = None
+) -> Steps:
+    """Settle what is named. known: the covers that this process remembers.
 
     Name again what is above the watermark for the first time, however this ends.
     """
     done.holds, done.naming = True, Naming(job.named)
     try:
         yield from settle_named(
-            job.lane, done, done.naming, fold_max=settings.fold_max, commits_max=commits_max
+            job.lane,
+            done,
+            done.naming,
+            fold_max=settings.fold_max,
+            commits_max=commits_max,
+            known=known,
         )
     finally:
         if done.naming.above and not job.again:

@@ -103,6 +103,24 @@ SERVED_CASTS: Casts = {
         do.fold(), do.named(0)),
     "a_message_of_a_late_change_is_stopped_and_goes_on": (
         do.delta(2, old=2_000), do.folded(), do.asks(0, old=2_050, stray=True), do.named(0)),
+    "a_late_change_is_named_where_one_was_and_beside_a_settle": (
+        do.delta(2, old=2_000), do.folded(), do.delta(1, old=2_020, stray=True), do.warmed(1),
+        do.asks(0, old=2_010, stray=True), do.settle(), do.named(0)),
+    "a_message_of_a_late_change_is_served_twice_beside_a_settle": (
+        do.delta(2, old=2_000), do.folded(), do.delta(0, old=2_020, stray=True), do.warmed(0),
+        do.settle(), do.named(0)),
+    "a_message_of_a_late_change_is_served_three_times_beside_a_settle": (
+        do.delta(2, old=2_000), do.folded(), do.delta(0, old=2_020, stray=True), do.warmed(0),
+        do.warmed(0), do.settle(), do.named(0)),
+    "a_late_change_is_named_below_the_cover_of_the_last_one": (
+        do.delta(2, old=3_000), do.folded(), do.delta(3, old=1_900), do.folded(),
+        do.delta(1, old=2_000, stray=True), do.warmed(1),
+        do.asks(0, old=3_010, stray=True), do.named(0)),
+    "a_late_change_is_named_after_a_rebuild_of_its_lane": (
+        do.delta(2, old=2_000), do.folded(),
+        do.delta(3, old=1_950), do.delta(4, old=1_900), do.half(3, 4, version=2),
+        do.delta(5, old=1_800), do.folded(), do.warmed(3), do.rebuilt(),
+        do.asks(1, old=301_930 , stray=True), do.named(1)),
 }
 THRESHOLD_CASTS: Casts = {
     "a_stray_is_settled_beside_an_evaluation": (

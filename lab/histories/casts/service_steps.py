@@ -10,6 +10,9 @@ that nobody looks at the counter unless a record asks for it, as `ring` says.
 
 from dataclasses import replace
 
+from compactor.commit import LANDING_MAX_MS
+from compactor.known import KnownCovers
+from compactor.rebuild import rebuild
 from compactor.report import Tally
 from compactor.settle_named import Naming, settle_named
 from lab.histories.casts.lane_steps import LANE, LaneSteps
@@ -18,9 +21,11 @@ from lab.histories.judges.lanes import COUNTER
 from lab.histories.judges.service import wrong_crossings
 from lab.histories.stage.served_world import ServedWorld
 from lab.histories.stage.stage import finish, strays_left
-from ledger.core import tokens
+from ledger.core import items, tokens
+from ledger.core.entries import Entries, packed
 from ledger.core.limit import Threshold
-from ledger.core.requests import Program
+from ledger.core.requests import Item, Program, Put
+from ledger.core.values import Segment
 from ledger.lane.add import add
 from ledger.lane.named import Named
 from reader.read import balances
@@ -35,13 +40,33 @@ class LateSteps(LaneSteps):
 
     naming: Naming | None = None
 
+    def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
+        super().__init__(order, log)
+        self.remembers = KnownCovers()
+
+    def warmed(self, number: int) -> None:
+        """Its message is served, by the process that serves the next one."""
+        what = Naming(Named((self.asked(number).delta.token,)))
+        self.alone(settle_named(LANE, Tally(), what, fold_max=5, known=self.remembers))
+
+    def half(self, *numbers: int, version: int) -> None:
+        """Half of a commit is there, a segment that lists them; the rest is lost."""
+        deltas = [self.asked(number).delta for number in numbers]
+        entries = Entries.of(packed(delta.token, delta.change) for delta in deltas)
+        self.alone(_put(items.segment_item(Segment(LANE, deltas[-1].token, version, entries))))
+
+    def rebuilt(self) -> None:
+        """By an operator, who waits before."""
+        self.wait(LANDING_MAX_MS)
+        self.alone(rebuild(LANE))
+
     @process
     def named(self, region: str, number: int) -> Program[None]:
         late = self.asked(number)
         yield from add(late.delta)
         late.acknowledged = True
         self.naming = Naming(Named((late.delta.token,)))
-        yield from settle_named(LANE, Tally(), self.naming, fold_max=5)
+        yield from settle_named(LANE, Tally(), self.naming, fold_max=5, known=self.remembers)
 
     def known(self) -> object:
         return super().known(), repr(self.naming)
@@ -61,6 +86,10 @@ class LateSteps(LaneSteps):
         return [
             f"the stray {token} was named twice, and is in no sum" for token in strays
         ] or super().judged()
+
+
+def _put(item: Item) -> Program[None]:
+    yield Put(item)
 
 
 class ThresholdSteps(LaneSteps):

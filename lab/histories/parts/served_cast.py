@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from compactor.known import KnownCovers
 from lab.histories.judges.service import SEATS
 from lab.histories.parts.cast import NUMBERS_MAX, Cast
 from lab.histories.parts.writers import PACKED_MAX, Sender, enter_writer
@@ -165,6 +166,7 @@ class Service(Cast):
         was served.
         """
         world, choices, own = self.world, self.choices, self.own(region)
+        known = KnownCovers()  # until it crashes
         while not self.is_over(region):
             batch = world.receive(region, 1 + choices.pick(3))
             if not batch:
@@ -175,7 +177,8 @@ class Service(Cast):
             for lane in by_lane(jobs):
                 deadline = world.step + (choices.pick(60) if choices.pick(8) == 7 else 10**9)
                 stop = lambda: world.step > deadline  # noqa: E731, B023
-                yield from _sent(serve_lane(lane, own, stop, commits_max=1 + choices.pick(3)))
+                commits_max = 1 + choices.pick(3)
+                yield from _sent(serve_lane(lane, own, stop, commits_max=commits_max, known=known))
                 for done in lane:
                     self._report(done)
                     lost |= done.ids if done.lost is not None else set()
