@@ -171,6 +171,25 @@ def test_a_forked_child_waits_for_no_refresh_of_its_parent(
         over.set()
 
 
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_forked_child_takes_no_lock_of_its_parents_events(server: Server) -> None:
+    client, entered, over = fast(server), threading.Event(), threading.Event()
+
+    def held(**_: Any) -> None:  # as a thread that counts retries holds the quota's lock
+        entered.set()
+        over.wait(HANG_S)
+
+    client._meta.events.register("after-call.dynamodb", held)
+    thread = threading.Thread(target=client.put_item, daemon=True)
+    thread.start()
+    try:
+        assert entered.wait(HANG_S)
+        assert in_a_child(lambda: client.put_item(Item="mine")["Item"]) == "mine"
+    finally:
+        over.set()
+        thread.join()
+
+
 def certificate(pem: Path) -> Path:
     """Of 127.0.0.1, signed by itself, and its key."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)

@@ -1,8 +1,10 @@
 """FastClient beside boto3's client: what a server does to both, and what it does alone."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any
 
 import boto3
@@ -180,7 +182,28 @@ def test_the_signature_is_botocores(server: Server, monkeypatch: pytest.MonkeyPa
         for credentials in given:
             client._credentials = credentials
             for operation in ("PutItem", "GetItem"):
-                check_signature(client._signed(operation, body), server.url, credentials, body)
+                head = client._signed(operation, body)
+                check_signature(head, server.url, credentials, body)
+                assert (
+                    time.strftime("\r\nx-amz-date: %Y%m%dT%H%M%SZ", time.gmtime(now))
+                    in head.decode()
+                )
+
+
+def test_threads_sign_each_with_its_own_credentials(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    midnight, steps = datetime(2026, 11, 29, tzinfo=UTC).timestamp(), count(-50)
+    monkeypatch.setattr("time.time", lambda: midnight + next(steps) / 10)
+    signer = fast(server)._signer
+
+    def sign(number: int) -> None:
+        given = Credentials(f"AKID{number % 3}", f"secret{number % 3}", f"token{number % 3}")
+        head = signer.head(given.get_frozen_credentials(), "PutItem", b"{}")
+        check_signature(head, server.url, given, b"{}")
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len([*threads.map(sign, range(400))]) == 400
 
 
 def check_signature(head: bytes, url: str, credentials: Credentials, body: bytes) -> None:
@@ -190,7 +213,6 @@ def check_signature(head: bytes, url: str, credentials: Credentials, body: bytes
     for name in ("content-type", "host", "x-amz-date", "x-amz-security-token", "x-amz-target"):
         if name in headers:
             theirs.headers[name] = headers[name]
-    assert headers["x-amz-date"] == time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time()))
     theirs.context["timestamp"] = headers["x-amz-date"]
     auth = SigV4Auth(credentials, "dynamodb", "eu-west-1")
     text = auth.string_to_sign(theirs, auth.canonical_request(theirs))
