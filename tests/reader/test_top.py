@@ -13,6 +13,7 @@ from ledger.core.requests import GetMany, Key, Now, Query, Request, Together, ke
 from ledger.core.values import Checkpoint, Lane
 from ledger.lane import directory
 from reader import Balance, Reader
+from reader import top as tops
 from tests.world import LATER_MS, A, B, Region, World, delta, reader, token
 
 LIMITS = {"seats:": Limit(ceiling=10**9, region=A)}
@@ -62,6 +63,19 @@ def test_without_behind_rows_are_those_of_single_reads() -> None:
                 by_reading_each(of, prefix, n, attribute),
                 there,
             )
+
+
+@pytest.mark.parametrize("names", [1, 7, 40])
+def test_pages_of_few_names_have_each_counter_once(
+    names: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = world_of().reader()
+    monkeypatch.setattr(tops, "NAMES", names)
+    monkeypatch.setattr(tops, "BATCH", 10)
+    for prefix, there in (("", 150), ("sharded:", 50)):
+        found = of.top(prefix, 1_000, behind=0)
+        rows = by_reading_each(of, prefix, 1_000, "value")
+        assert (list(found.rows), found.counters) == (rows, there)
 
 
 def counted(asked: Iterable[Request]) -> int:
