@@ -78,16 +78,16 @@ class AddFromQueue:
         for parcel in parcels:
             self._judge(parcel)
         self._queue_outcomes(parcels, deadline)
-        for parcel in parcels:
+        failed = [parcel for parcel in parcels if parcel.error is not None]
+        for parcel in failed:
             if isinstance(parcel.error, NotInTime):
                 self._send_rest(parcel, deadline)
-        undone = [parcel for parcel in parcels if parcel.error is not None]
-        copied = sum(self._set_aside(parcel) for parcel in undone if not deadline.is_near())
-        stays = [parcel for parcel in parcels if parcel.error is not None]
+        copied = sum(self._set_aside(parcel) for parcel in failed if not deadline.is_near())
+        stays = [parcel for parcel in failed if parcel.error is not None]
         # Rule 5: ChangesFailed counts the messages that failed, not those that wait for their time.
         self._watch.publish({"ChangesFailed": sum(parcel.wait_s is None for parcel in stays)})
         self._postpone(stays, deadline)
-        if cut := sum(parcel.is_cut for parcel in parcels):
+        if cut := sum(parcel.is_cut for parcel in failed):
             self._watch.logger.warning(
                 "the time was nearly over: the rest of messages comes again", extra={"cut": cut}
             )
