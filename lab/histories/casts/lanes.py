@@ -102,7 +102,8 @@ SERVED_CASTS: Casts = {
         do.delta(2, old=2_000), do.folded(), do.delta(1), do.asks(0, old=1_050, stray=True),
         do.fold(), do.named(0)),
     "a_message_of_a_late_change_is_stopped_and_goes_on": (
-        do.delta(2, old=2_000), do.folded(), do.asks(0, old=2_050, stray=True), do.named(0)),
+        do.delta(2, old=2_000), do.folded(), do.asks(0, old=2_050, stray=True), do.named(0),
+        do.read()),
     "a_late_change_is_named_where_one_was_and_beside_a_settle": (
         do.delta(2, old=2_000), do.folded(), do.delta(1, old=2_020, stray=True), do.warmed(1),
         do.asks(0, old=2_010, stray=True), do.settle(), do.named(0)),
