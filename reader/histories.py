@@ -97,4 +97,12 @@ def _page(
     if settings.limit_of(lane.counter) is not None:
         return decided_page(lane, above, upto, most, consistent=consistent)
     limit_ms = settings.read_time_max_ms
-    return page(lane, above, upto, most, consistent=consistent, read_time_max_ms=limit_ms)
+    return page(
+        lane,
+        above,
+        upto,
+        most,
+        consistent=consistent,
+        read_time_max_ms=limit_ms,
+        at_home=lane.region == settings.region,
+    )

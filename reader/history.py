@@ -88,10 +88,12 @@ def page(
     *,
     consistent: bool,
     read_time_max_ms: int,
+    at_home: bool = True,
 ) -> Program[list[Entry]]:
     """The first `most` entries of a lane with tokens above `above`, at or below `upto`, in order.
 
-    Raises DamagedItem, NotYetReplicated, ReadTooSlow and the TableErrors.
+    at_home: whether the lane's own Region reads. Raises DamagedItem, NotYetReplicated, ReadTooSlow
+    and the TableErrors.
     """
 
     def attempt(_: Instant) -> Program[tuple[Found | None, bool]]:
@@ -99,7 +101,8 @@ def page(
         checkpoint = items.checkpoint_of(lane, item) if item is not None else None
         found: Found | None = []
         if checkpoint is not None:
-            found = yield from _folded(lane, checkpoint, above, upto, most, consistent)
+            sees_all = consistent and at_home
+            found = yield from _folded(lane, checkpoint, above, upto, most, consistent, sees_all)
         is_full = found is not None and len(found) == most
         if found is not None and not is_full:
             found += yield from _tail(lane, checkpoint, above, upto, most - len(found), consistent)
@@ -129,8 +132,12 @@ def _folded(
     upto: str | None,
     most: int,
     consistent: bool,
+    sees_all: bool,
 ) -> Program[Found | None]:
-    """The entries from segments; None when one of these has not come that the checkpoint counts."""
+    """The entries from segments; None when one of these has not come that the checkpoint counts.
+
+    sees_all: whether the read shows every commit that has landed.
+    """
     lowest = Lowest(
         tokens.to_bytes(above) if above else b"",
         tokens.to_bytes(upto) if upto else TOKENS_UPTO,
@@ -152,11 +159,20 @@ def _folded(
             size = min(2 * size, SEGMENTS_MAX)
     if upto_the_end and above is None:
         return lowest.entries if lowest.count == checkpoint.count else None
-    # The checkpoint's transaction may still be landing. Then the segment of its version is the
-    # only one that is not there, and it matters only if its hi is among those that were read.
+    if lowest.newest == checkpoint.version:
+        return lowest.entries
+    # The checkpoint's transaction may still be landing. Then its segment matters only if its hi is
+    # among those that were read.
     last, read_upto = checkpoint.last, lowest.complete if lowest.is_final() else lowest.hi
-    matters = last > (above or "") and (upto_the_end or last <= read_upto)
-    return None if matters and lowest.newest < checkpoint.version else lowest.entries
+    if last > (above or "") and (upto_the_end or last <= read_upto):
+        return None
+    # Where the checkpoint came before its segments, those of several commits may be on their way.
+    # If the last one is there, so are the others. None has a hi above the watermark.
+    if not sees_all and (above or "") < checkpoint.watermark:
+        newest = items.segment_key(lane, last, checkpoint.version)
+        if (yield Get(newest, consistent)) is None:
+            return None
+    return lowest.entries
 
 
 @dataclass(slots=True)

@@ -182,6 +182,37 @@ def test_a_landing_segment_matters_where_the_page_reads() -> None:
     assert shown(token(3), None, 5) == [token(n) for n in range(4, 9)]
 
 
+def test_two_settles_on_their_way_are_waited_for() -> None:
+    """The checkpoint is ahead of the segments of two commits, as in another Region or for an
+    eventually consistent read, and the page shows the range of the first.
+    """
+    home, away = two_regions()
+    home.put(*(delta(n) for n in (1, 2, 3, 4, 6, 7, 8, 9)))
+    compactor(home, away, fold_max=4).compact(COUNTER)
+    first = {*home.items}
+    home.put(delta(0), delta(5))  # a stray under each hi
+    compactor(home, away, fold_max=4).compact(COUNTER)
+    late = [items.segment_key(LANE, token(hi), version) for hi, version in ((4, 3), (9, 4))]
+    assert {*late} <= {*home.items} - first
+    home.copy_to(away, *(home.items.keys() - {*late}))
+    until = datetime.fromtimestamp(4.5, UTC)
+
+    def shown(consistent: bool, at_home: bool) -> list[str]:
+        given: Any = {"consistent": consistent, "at_home": at_home, "read_time_max_ms": READ_MS}
+        return [entry.token for entry in away.run(page(LANE, None, token(4), 9, **given))]
+
+    for arrives in late:
+        with pytest.raises(NotYetReplicated):
+            reader(away, region=B).history_page(COUNTER, until=until)
+        for consistent, at_home in ((True, False), (False, True), (False, False)):
+            with pytest.raises(NotYetReplicated):
+                shown(consistent, at_home)
+        home.copy_to(away, arrives)
+    found = reader(away, region=B).history_page(COUNTER, until=until).entries
+    assert [entry.token for entry in found] == [token(n) for n in range(5)]
+    assert shown(False, True) == shown(True, False) == [token(n) for n in range(5)]
+
+
 def test_a_late_settle_is_in_the_page_of_its_range() -> None:
     """It is above what one Query reads, and its hi is not the highest."""
     home, away = two_regions()
