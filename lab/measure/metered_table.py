@@ -73,6 +73,8 @@ class Charge:
 class MeteredTable:
     """`cost`: of all requests so far."""
 
+    one_at_a_time = True  # threads at once would lose a part of the sum
+
     def __init__(self) -> None:
         self.table = MemoryTable(lists=False, page_size=PAGE_ITEMS)
         self.cost = Charge()
