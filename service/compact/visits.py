@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from compactor.commit import begin
 from compactor.inspection import Outlook, outlook
 from compactor.known import KnownCovers
 from compactor.settle_named import ASK_AGAIN_MS, Naming, settle_named
@@ -66,11 +67,17 @@ def look(job: Look, done: Done, settings: Settings, commits_max: int) -> Steps:
 
 
 def sweep(job: Sweep, done: Done, settings: Settings, commits_max: int) -> Steps:
-    """Visit the lane if there is anything to do, or if no fold ever was: then nobody knows."""
+    """Visit the lane if there is anything to do."""
     now_ms, due_for_ms, found = yield from _look(job, done, settings)
-    if due_for_ms < 0 and not found.below and found.checkpoint is not None:
-        done.outcome = Outcome.LOOKED
-        return
+    if due_for_ms < 0 and not found.below:
+        if found.checkpoint is not None:
+            done.outcome = Outcome.LOOKED
+            return
+        # It was never folded, or has lost its checkpoint: the beginning of a visit says which.
+        done.visited = True
+        if (yield from begin(job.lane)) is None:
+            done.outcome = Outcome.VISITED
+            return
     yield from _visit(job, done, settings, commits_max, found, now_ms - SWEEP_BACK_MS)
     is_long = done.folded >= FORGOTTEN_TAILS * settings.fold_min
     done.forgotten = done.settled > 0 or (is_long and due_for_ms >= FORGOTTEN_MS)

@@ -206,6 +206,11 @@ def test_a_sweep_finds_a_lane_that_lost_its_checkpoint() -> None:
     service.put(delta(1))
     service.visit(Sweep(LANE))
     assert service.counted("LanesVisited") == 1
+    short = [asked for asked in service.in_short if asked.startswith(("get ch", "query"))]
+    assert short == [
+        *("get checkpoint", "query delta 2"),  # the look
+        *("get checkpoint strongly", "query segment 2 strongly"),
+    ]
     service.store([items.segment_item(Segment.of(LANE, token(2), 2, [delta(2)]))])
     for job, damaged in ((Look(LANE), 0), (Sweep(LANE), 1)):
         service.visit(job)
