@@ -12,7 +12,9 @@ import re
 import subprocess
 import sys
 import zlib
-from typing import Any, Self
+from typing import Annotated, Any, Self
+
+import typer
 
 HOST = "127.0.0.1"
 TABLE = "bench"
@@ -111,5 +113,10 @@ class Null:
         self._process.communicate()
 
 
+def main(delay_ms: Annotated[float, typer.Argument(min=0)]) -> None:
+    """Answer each request with a success, so many milliseconds after it came. Prints its port."""
+    asyncio.run(serve(delay_ms))
+
+
 if __name__ == "__main__":
-    asyncio.run(serve(float(sys.argv[1])))
+    typer.run(main)
