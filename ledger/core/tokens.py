@@ -119,12 +119,16 @@ def side(token: bytes, sides: int) -> int:
 
 
 def on_side(token: str, side: int, sides: int) -> str:
-    """The token of the same time, and nearly the same random bits, of which `draw` says `side`."""
+    """A token of the same time, of which `draw` says `side`: this one if it says so, else one that
+    follows from it.
+    """
+    if draw(token, sides) == side:
+        return token
     data = to_bytes(token)
-    number = int.from_bytes(data[6:], "big")
-    number += side - number % sides
-    if number >> 8 * RANDOM_BYTES:  # the highest numbers have no such side above them
-        number -= sides
+    # All bits are drawn anew: tokens that differ in few bits, as of a test's entropy that counts
+    # up, must not become one.
+    drawn = int.from_bytes(hashlib.sha256(data).digest(), "big")
+    number = drawn % (2 ** (8 * RANDOM_BYTES) // sides) * sides + side
     return from_bytes(data[:6] + number.to_bytes(RANDOM_BYTES, "big"))
 
 
