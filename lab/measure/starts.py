@@ -47,7 +47,10 @@ import boto3
 mark("imported")
 boto3.client("dynamodb")
 """
-LEDGER = "import ledger"
+LEDGER = """
+import ledger
+mark("imported")
+"""
 FUNCTION = """
 import json, sys
 from importlib import import_module
@@ -131,7 +134,7 @@ def started(small: bool) -> Iterator[Figure]:
         nothing = counted("", environ=environ)[END]
         bare = counted(BARE, environ=environ)
         imported, made = bare["imported"] - nothing, bare[END] - nothing
-        ratio = (counted(LEDGER, environ=environ)[END] - nothing) / imported
+        ratio = (counted(LEDGER, environ=environ)["imported"] - nothing) / imported
         yield goal("instructions of import ledger / import boto3", ratio)
         for name, first in firsts().items():
             module = f"service.{name}.main"
