@@ -164,7 +164,7 @@ class Gates:
             if item is None:
                 made = yield from self.create(lane, views)
                 item = made if isinstance(made, dict) else None
-            if item is not None:
+            if item:  # a Put that met a gate may be told nothing of it
                 return self.gate(lane, item)
             views = None  # there was a gate now: if it is gone, an older view may not show that
 
