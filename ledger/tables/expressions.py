@@ -46,7 +46,7 @@ def expressions(actions: tuple[Action, ...], condition: Condition | None) -> Arg
         part = parts.pop()
         kind = type(part)
         if kind is str:
-            shape.append(names.setdefault(part, f"#{len(names)}"))
+            shape.append(names.get(part) or names.setdefault(part, f"#{len(names)}"))
         elif kind in KINDS:
             shape += kind, len(part)
             parts += part[::-1]
