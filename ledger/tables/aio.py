@@ -15,7 +15,6 @@ from inspect import isawaitable
 from types import coroutine
 from typing import Any, Concatenate, ParamSpec, Self, Unpack
 
-from botocore.client import BaseClient
 from botocore.exceptions import BotoCoreError, ConnectionClosedError, HTTPClientError
 
 from ledger.core.cost import here
@@ -27,7 +26,7 @@ from ledger.core.settings import Settings
 from ledger.tables import exchange
 from ledger.tables.boto import OPTIONS, not_made
 from ledger.tables.dynamo import Given, table_of
-from ledger.tables.failures import is_async, note_attempts
+from ledger.tables.failures import note_attempts, whose_blocks
 from ledger.tables.send import Endpoint, Send, method_of
 
 Arguments = ParamSpec("Arguments")
@@ -110,13 +109,12 @@ class AsyncDynamoTable:
             Endpoint, settings.table, settings.region, random.random, settings.insert_only
         )
         given: Mapping[str, AsyncClient] = clients or {}
-        if any(
-            isinstance(client, BaseClient) and not is_async(client) for client in given.values()
-        ):
-            raise InvalidInput(
-                "A client is boto3's, and cannot be awaited. Nothing was written. Use "
-                "aiobotocore's."
-            )
+        for client in given.values():
+            if whose := whose_blocks(client):
+                raise InvalidInput(
+                    f"A client is {whose}, and cannot be awaited. Nothing was written. Use "
+                    "aiobotocore's."
+                )
         self._clients = {region: note_attempts(client) for region, client in given.items()}
         self._pause = pause
 

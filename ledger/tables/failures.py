@@ -70,6 +70,14 @@ def is_async(client: object) -> bool:
     return any(kind.__name__ == "AioBaseClient" for kind in type(client).__mro__)
 
 
+def whose_blocks(client: object) -> str:
+    """Whose client it is, where its calls block; else ""."""
+    # by name, because only who uses FastClient imports it
+    if any(kind.__name__ == "FastClient" for kind in type(client).__mro__):
+        return "a FastClient"
+    return "boto3's" if isinstance(client, BaseClient) and not is_async(client) else ""
+
+
 def note_attempts(client: DynamoDBClient) -> DynamoDBClient:
     """`client` itself, whose failures now say how many attempts may have reached DynamoDB, and
     which takes no half answer. An object that is no client stays as it is.

@@ -227,6 +227,10 @@ def test_what_awaits_cannot_take_it() -> None:
         for kind in (AsyncLedger, AsyncReader):
             with pytest.raises(InvalidSettings, match=r'Settings\(client="boto3"\)'):
                 kind(given, client=client)
+    made: Any = FastClient("eu-west-1", session=session())
+    for named in ({"client": made}, {"clients": {"eu-west-1": made}}):
+        with pytest.raises(InvalidInput, match=r"A client is a FastClient.* Nothing was written"):
+            AsyncLedger(settings(), **named)
     AsyncLedger(AGAINST, client="boto3")
     AsyncLedger(AGAINST, table=MemoryTable())
 
