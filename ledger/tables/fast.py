@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from botocore import exceptions
+from botocore.credentials import Credentials
 from botocore.hooks import first_non_none_response
 from botocore.httpsession import get_cert_path
 from botocore.parsers import create_parser
@@ -28,6 +29,7 @@ from botocore.session import Session
 from botocore.useragent import sanitize_user_agent_string_component as sanitized
 
 from ledger.core.clocks import PerProcess
+from ledger.core.errors import InvalidSettings
 from ledger.tables.answers import Answer, check_installed
 from ledger.tables.boto import make_client, process_session, session_again
 from ledger.tables.connections import Connections
@@ -62,8 +64,9 @@ class FastClient(Base):
     share it.
 
     session: one of botocore's, for its credentials and settings; default: the process's, as for
-    every client of ours. Raises InvalidSettings, also without httptools, which the extra `fast`
-    brings, and NotAllowed.
+    every client of ours. In a forked child the operations raise InvalidSettings where its
+    credentials expire and the child finds others. Raises InvalidSettings, also without httptools,
+    which the extra `fast` brings, and NotAllowed.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class FastClient(Base):
         check_installed()
         self._region, self._endpoint_url = region, endpoint_url
         self._is_of_this_process = PerProcess(lambda: False)
+        self._is_given = session is not None
         self._make(session or process_session())
 
     def __getattr__(self, operation: str) -> Any:
@@ -95,7 +99,7 @@ class FastClient(Base):
     def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         if not self._is_of_this_process.value:
             # a thread of the parent may have held a lock of its credentials or events at the fork
-            self._make(session_again(self._session))
+            self._make(self._found_again())
         operation, events = self._operations.get(name) or self._known(name), self._meta.events
         body, context = _encode(arguments).encode(), dict[str, Any]()
         for attempts in count(1):
@@ -137,6 +141,23 @@ class FastClient(Base):
         if answer.status_code >= 300:
             raise self._errors.from_code(parsed["Error"]["Code"])(parsed, name)
         return parsed
+
+    def _found_again(self) -> Session:
+        """A session for a forked child. Raises InvalidSettings where its requests would be signed
+        by somebody else than those of the parent.
+        """
+        session = session_again(self._session)
+        parents, found = self._session.get_credentials(), session.get_credentials()
+        # those that expire and that a caller put into a session, the child does not find: it would
+        # find the machine's own, perhaps of another account
+        is_found = type(parents) is Credentials or _kind(parents) == _kind(found)
+        if self._is_given and not is_found:
+            raise InvalidSettings(
+                f"A forked child cannot use the session of this FastClient: its credentials "
+                f"({_kind(parents)}) expire, and the child finds others ({_kind(found)}). "
+                "Nothing was written. Make a FastClient in the child."
+            )
+        return session
 
     def _known(self, name: str) -> Operation:
         model = self._meta.service_model.operation_model(name)
@@ -210,6 +231,11 @@ def _client(region: str, endpoint_url: str | None, process: int) -> FastClient:
     made = FastClient(region, endpoint_url)
     check_unobserved(made._meta.events)
     return made
+
+
+def _kind(credentials: Any) -> str:
+    """How botocore found them."""
+    return str(getattr(credentials, "method", "none"))
 
 
 def _host(meta: Any) -> str:

@@ -18,6 +18,7 @@ import boto3
 import pytest
 from botocore.credentials import RefreshableCredentials
 from botocore.exceptions import SSLError
+from botocore.session import Session
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -26,7 +27,7 @@ from cryptography.x509.oid import NameOID
 from urllib3.util import wait_for_read
 
 from ledger import Ledger
-from ledger.core.errors import Unavailable
+from ledger.core.errors import InvalidSettings, Unavailable
 from ledger.tables import boto as client
 from ledger.tables import connections
 from ledger.tables.boto import ATTEMPTS, CONFIG
@@ -188,6 +189,37 @@ def test_a_forked_child_takes_no_lock_of_its_parents_events(server: Server) -> N
     finally:
         over.set()
         thread.join()
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_forked_child_signs_as_nobody_else(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "the machine's own")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    later = datetime.now(UTC) + timedelta(hours=1)
+
+    def who(method: str) -> object:
+        given: Any = Session()
+        given._credentials = RefreshableCredentials("a role", "s", "t", later, dict, method)
+        client: Any = FastClient("eu-west-1", server.url, session=given)
+        server.clients.append(client)
+
+        def of_the_child() -> str:
+            try:
+                client.put_item()
+            except InvalidSettings as error:
+                return str(error)
+            return client._credentials.access_key  # type: ignore[no-any-return]
+
+        assert client.put_item()["ResponseMetadata"]["RetryAttempts"] == 0
+        return in_a_child(of_the_child)
+
+    refused = who("sts-assume-role")
+    assert "(sts-assume-role) expire" in str(refused)
+    assert "others (env). Nothing was written" in str(refused)
+    assert len(server.requests) == 1
+    assert who("env") == "the machine's own"  # found again
 
 
 def certificate(pem: Path) -> Path:
