@@ -64,7 +64,7 @@ def make_client(
     """
     if endpoint_url is not None and not is_url(endpoint_url):
         raise url_refused(endpoint_url, "it is no URL")
-    make = client_of if session is None else functools.partial(_made, session)
+    make = client_of if session is None else functools.partial(_client_of_session, session)
     try:
         client: DynamoDBClient = make("dynamodb", region, endpoint_url)
     except (BotoCoreError, ValueError) as failure:
@@ -78,6 +78,13 @@ def client_of(service: str, region: str, endpoint_url: str | None = None) -> Any
     """
     with _making_a_client.value:  # a session is not thread-safe while it makes a client
         return _client(service, region, endpoint_url, os.getpid())
+
+
+def _client_of_session(
+    session: Session, service: str, region: str, endpoint_url: str | None
+) -> Any:
+    with _making_a_client.value:
+        return _made(session, service, region, endpoint_url)
 
 
 def not_made(endpoint_url: str | None, failure: BotoCoreError | ValueError) -> LedgerError:

@@ -13,6 +13,7 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Program
 import functools
 import json
 import os
+import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable
@@ -48,6 +49,10 @@ OPERATIONS = _READS | _WRITES | {"batch_execute_statement", "execute_statement"}
 _encode = json.JSONEncoder(
     separators=(",", ":"), default=lambda value: b64encode(value).decode()
 ).encode
+
+
+_making = PerProcess(threading.Lock)
+"""Who holds it makes a client that the threads of this process share."""
 
 
 class Operation(NamedTuple):
@@ -98,8 +103,11 @@ class FastClient(Base):
 
     def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         if not self._is_of_this_process.value:
-            # a thread of the parent may have held a lock of its credentials or events at the fork
-            self._make(self._found_again())
+            with _making.value:
+                if not self._is_of_this_process.value:
+                    # at the fork a thread of the parent may have held a lock of its credentials or
+                    # events
+                    self._make(self._found_again())
         operation, events = self._operations.get(name) or self._known(name), self._meta.events
         body, context = _encode(arguments).encode(), dict[str, Any]()
         for attempts in count(1):
@@ -218,7 +226,8 @@ def fast_client(region: str, endpoint_url: str | None = None) -> FastClient:
 
     Raises InvalidSettings, where anybody but botocore would see boto3's requests, and NotAllowed.
     """
-    return _client(region, endpoint_url, os.getpid())
+    with _making.value:
+        return _client(region, endpoint_url, os.getpid())
 
 
 def check_possible(region: str, endpoint_url: str | None = None) -> None:

@@ -7,6 +7,8 @@ import signal
 import socket
 import ssl
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -28,12 +30,11 @@ from urllib3.util import wait_for_read
 
 from ledger import Ledger
 from ledger.core.errors import InvalidSettings, Unavailable
-from ledger.tables import boto as client
-from ledger.tables import connections
+from ledger.tables import boto, connections
 from ledger.tables.boto import ATTEMPTS, CONFIG
 from ledger.tables.dynamo import DynamoTable
 from ledger.tables.failures import note_attempts
-from ledger.tables.fast import FastClient
+from ledger.tables.fast import FastClient, fast_client
 from tests.ledger.scripted import HANG_S, OK, SESSION, Line, Server, fast, http
 from tests.ledger.test_fast import outcome
 from tests.ledger.test_table_errors import PUT
@@ -157,7 +158,7 @@ def test_a_forked_child_waits_for_no_refresh_of_its_parent(
     credentials: Any = RefreshableCredentials("a", "s", "t", soon, refresh, "a role")
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session() if "boto3" in kind else None)
     default: Any = boto3.DEFAULT_SESSION
-    inner = default._session if "boto3" in kind else client._session()
+    inner = default._session if "boto3" in kind else boto._session()
     monkeypatch.setattr(inner, "_credentials", credentials)
     made: Any = FastClient("eu-west-1", server.url) if kind == "FastClient" else None
     ledger = Ledger(settings(endpoint_url=server.url), client=made)
@@ -189,6 +190,39 @@ def test_a_forked_child_takes_no_lock_of_its_parents_events(server: Server) -> N
     finally:
         over.set()
         thread.join()
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_threads_that_come_at_once_share_one_client(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of a forked child, where the first call makes it."""
+    made, make = list[Any](), boto._made
+
+    def slowly(*arguments: Any) -> Any:
+        made.append(arguments)
+        time.sleep(0.05)  # here the others would come
+        return make(*arguments)
+
+    monkeypatch.setattr(boto, "_made", slowly)
+    monkeypatch.setattr(
+        "ledger.tables.fast.check_unobserved", lambda _: None
+    )  # moto may be imported
+    client = fast(server)
+
+    def at_once(call: Callable[[], object]) -> list[object]:
+        made.clear()
+        start = threading.Barrier(8)
+        with ThreadPoolExecutor(8) as threads:
+            return [*threads.map(lambda _: (start.wait(HANG_S), call())[1], range(8))]
+
+    def in_the_child() -> int:
+        at_once(client.put_item)
+        return len(made)
+
+    assert in_a_child(in_the_child) == 1
+    shared = at_once(lambda: fast_client("eu-west-1", server.url))
+    assert len(made) == len(set(map(id, shared))) == 1
 
 
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
