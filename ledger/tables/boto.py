@@ -128,15 +128,19 @@ def process_session() -> Session:
     if isinstance(inner, Session) and default is not _inherited.value:
         return inner
     profile = default.profile_name
-    return _anew(None if profile == "default" else profile, default.get_credentials(), os.getpid())
+    config = inner.get_default_client_config() if isinstance(inner, Session) else None
+    return _anew(
+        None if profile == "default" else profile, default.get_credentials(), config, os.getpid()
+    )
 
 
 def session_again(session: Session) -> Session:
-    """A session of this process, in the place of its parent's, with the parent's profile, or its
-    keys where they were given.
+    """A session of this process, in the place of its parent's, with the parent's profile and
+    default client config, and its keys where they were given.
     """
     # credentials that a thread of the parent refreshed at the fork stay locked for ever
-    return _anew(session.profile, session.get_credentials(), os.getpid())
+    config = session.get_default_client_config()
+    return _anew(session.profile, session.get_credentials(), config, os.getpid())
 
 
 def _default_session() -> Any:
@@ -158,8 +162,10 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 
 
 @functools.cache
-def _anew(profile: str | None, credentials: Any, process: int) -> Session:
+def _anew(profile: str | None, credentials: Any, config: Config | None, process: int) -> Session:
     session = Session(profile=profile)
+    if config is not None:
+        session.set_default_client_config(config)
     # others, which expire, are found again as the profile says
     if type(credentials) is Credentials:
         given: Any = credentials.get_frozen_credentials()

@@ -205,9 +205,8 @@ def test_threads_that_come_at_once_share_one_client(
         return make(*arguments)
 
     monkeypatch.setattr(boto, "_made", slowly)
-    monkeypatch.setattr(
-        "ledger.tables.fast.check_unobserved", lambda _: None
-    )  # moto may be imported
+    # moto may be imported
+    monkeypatch.setattr("ledger.tables.fast.check_unobserved", lambda _: None)
     client = fast(server)
 
     def at_once(call: Callable[[], object]) -> list[object]:

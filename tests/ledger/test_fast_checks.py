@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from botocore import handlers
 from botocore.awsrequest import AWSResponse
@@ -20,12 +21,13 @@ from ledger.core.errors import InvalidInput, InvalidSettings
 from ledger.memory import MemoryTable
 from ledger.tables import fast
 from ledger.tables.answers import Answer
-from ledger.tables.boto import CONFIG
+from ledger.tables.boto import CONFIG, make_client, process_session
 from ledger.tables.fast import FastClient
 from ledger.tables.fast_checks import EVENTS, WAY, check_unobserved
 from reader import Reader
 from reader.aio import AsyncReader
 from tests.ledger.scripted import Line, Server, http
+from tests.reader.test_fork import in_a_child
 from tests.world import settings
 
 
@@ -107,6 +109,24 @@ def test_it_goes_where_boto3_goes(
     expected = sent_by_boto3(region, endpoint_url, session())
     expected["url"] = expected["url"].lower().replace(":443/", "/").replace(":80/", "/")
     assert found == expected
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+@pytest.mark.parametrize("is_default", [False, True])
+def test_a_forked_child_goes_where_its_parent_goes(
+    is_default: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = session(use_fips_endpoint=True)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session(botocore_session=given))
+    client: Any = FastClient("us-east-1", session=given)
+
+    def url() -> object:
+        if is_default:
+            return make_client("us-east-1", session=process_session()).meta.endpoint_url
+        client._make(client._found_again())
+        return client._meta.endpoint_url
+
+    assert in_a_child(url) == url() == "https://dynamodb-fips.us-east-1.amazonaws.com"
 
 
 def test_proxies_are_refused_where_boto3_would_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
