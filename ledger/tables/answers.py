@@ -76,7 +76,6 @@ class Answers:
         Raises NotWhole, TimeoutError, and what `receive` raises.
         """
         self._ends_s = monotonic() + ANSWER_S_MAX
-        self._content.clear()
         status, data = self._head()
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1")
@@ -95,7 +94,9 @@ class Answers:
                 raise NotWhole("the answer was cut off")
         if not self._not_begun:
             raise NotWhole("more than one answer came")
-        return Answer(status, headers, b"".join(self._content)), keeps
+        content = b"".join(self._content)
+        self._content.clear()  # an idle connection keeps no content
+        return Answer(status, headers, content), keeps
 
     def _head(self) -> tuple[int, bytes]:
         """Read to the end of the answer's head.

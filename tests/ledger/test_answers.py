@@ -60,6 +60,7 @@ def test_answers_that_follow_each_other_are_each_requests_own() -> None:
         (400, b"[]"),
         (200, BODY),
     ]
+    assert one._content == []  # which would stay as long as the connection
 
 
 def test_what_ends_with_its_connection_is_not_kept() -> None:
