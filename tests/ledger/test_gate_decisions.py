@@ -237,6 +237,17 @@ def test_a_first_change_is_decided_by_the_put_of_its_gate() -> None:
         assert (world.gate().rights[UP], world.home.kinds.count(Update)) == (rights, updates)
 
 
+def test_a_put_that_is_told_nothing_reads_the_gate_again() -> None:
+    """Another process makes the gate first, and the refusal of ours shows nothing."""
+    world = Gated()
+    gates = world.gates(COUNTER)
+    there = items.new_gate(gates.lanes[0], gates.limit)
+    world.home.before(Put, lambda _: world.home.store([there]), 1)
+    world.home.after(Put, lambda _, answer: answer and {}, 1)
+    read = world.home.run(gates.read(gates.lanes[0]))
+    assert read == gates.gate(gates.lanes[0], there)
+
+
 # -- what a process remembers
 
 
