@@ -32,6 +32,7 @@ LAG_MS = (20, 900)
 TURN_S = 0.05
 CALM_TURNS, CALM_TURN_S = 240, 0.25
 RUN_TIMEOUT_S = 3_600
+VISITS_TIMEOUT_S = 180  # on a busy machine the compactors come to little while changes are sent
 # all writers begin at once; the pace of what they send after that says how long a run takes
 WARM_S, MEASURED_S = 2, 4
 NEARLY = 0.9  # of the changes: then the last writers alone make the pace
@@ -125,7 +126,10 @@ def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say, est
     while time.monotonic() < deadline and (processes.writing() or _lacks_visits(plan)):
         if processes.mostly_asked():  # a while is left for what is sent again
             asked_for = asked_for or time.monotonic()
-            deadline = min(deadline, asked_for + plan.profile.resending_s)
+            deadline = min(deadline, asked_for + VISITS_TIMEOUT_S)
+            is_over = time.monotonic() > asked_for + plan.profile.resending_s
+            if is_over and not _lacks_visits(plan):
+                break
         disturber.turn()
         processes.check()
         met = ", ".join(f"{count:,} {name}" for name, count in sorted(disturber.counts.items()))
