@@ -7,7 +7,8 @@ errors, when to send again).
 Rule 2: An operation raises what boto3's client would raise, attempts included. An answer that is
 cut off, fails its checksum or is no JSON counts as none: the request is sent again.
 Rule 3: It refuses at its start each setting that it would otherwise ignore.
-Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.LowLevelAPI.html
+Source:
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.LowLevelAPI.html
 """
 
 import functools
