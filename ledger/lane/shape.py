@@ -195,16 +195,7 @@ def check_growth(
             periods.difference(shape.periods),
             shape.regions,
         )
-        narrower = [  # they may have gates already, or items that retire, by the shorter prefix
-            f"{kind}[{prefix!r}] would change the {kind} of counters that have {kind}[{old!r}]."
-            for kind, new, olds in (
-                ("limits", limits, shape.limits),
-                ("periods", periods, shape.periods),
-            )
-            for prefix in sorted(new)
-            for old in sorted(olds)
-            if prefix.startswith(old)
-        ]
+        narrower = _narrower(shape, limits, periods)
         now: Instant = yield Now()
         if wrong := [*unlike(settings, shape), *narrower, *too_late(settings, shape, now.wall_ms)]:
             raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
@@ -234,6 +225,22 @@ def check_growth(
             "changes without a period. Nothing was written; the shape was left as it is. Choose "
             "another prefix."
         )
+
+
+def _narrower(shape: Shape, limits: set[str], periods: set[str]) -> list[str]:
+    """Why new prefixes may not come below those of a shape: counters there may have gates already,
+    or items that retire, by the shorter prefix.
+    """
+    return [
+        f"{kind}[{prefix!r}] would change the {kind} of counters that have {kind}[{old!r}]."
+        for kind, new, olds in (
+            ("limits", limits, shape.limits),
+            ("periods", periods, shape.periods),
+        )
+        for prefix in sorted(new)
+        for old in sorted(olds)
+        if prefix.startswith(old)
+    ]
 
 
 def is_strong(table: Mapping[str, Any]) -> bool:
