@@ -11,11 +11,13 @@ Rule 3: nothing goes wrong on the way, so no call may fail.
 
 from contextlib import suppress
 
+from compactor.gate_rebuild import rebuild
 from lab.histories.casts.part import AWAY, HOME, Part, process
 from lab.histories.judges.answers import Asked, Decided, Listed
 from lab.histories.judges.gates import COUNTER, GateJudge
 from lab.histories.judges.gates_end import AllSold, AskedAgain
 from lab.histories.stage.filing import Filing, file_as
+from lab.histories.stage.stage import finish
 from lab.histories.stage.world import WatchedWorld
 from ledger.client import named_holds as named
 from ledger.core import tokens
@@ -30,7 +32,7 @@ from ledger.gate.answer import Decision
 from ledger.gate.decide import add_group, decide_change
 from ledger.gate.filing import roll
 from ledger.gate.gate import CLOSED, REFUSED
-from ledger.gate.history import outcomes
+from ledger.gate.history import outcomes, past_in
 from ledger.gate.holds import end
 from ledger.gate.left import Left
 from ledger.gate.move import free
@@ -156,6 +158,19 @@ class GateSteps(Part):
 
     def rolled(self) -> None:
         self.alone(self._rolling())
+
+    def rebuilt_from_its_newest_segment(self) -> None:
+        """A restore brought back that segment alone, and an operator rebuilt the gate. The judge
+        forgets what nothing lists any more.
+        """
+        segments, _ = finish(self.world, HOME, past_in(LANE, consistent=True))
+        newest = max(segments, key=lambda filed: filed.version)
+        for replica in self.world.replicas.values():
+            replica.lose()
+        self.world.answer(HOME, Put(items.filed_item(newest)))
+        self.judge.gates.clear()
+        self.judge.decided = {(LANE, token): n for token, n in newest.outcomes.items()}
+        self.alone(rebuild(self.judge.gates_in(HOME)))
 
     def gate_arrives(self, region: str) -> None:
         self.world.deliver(region, items.gate_key(LANE))

@@ -133,6 +133,11 @@ LIMITED_CASTS: Casts = {
         do.limited(2), do.sent("one"), do.set_limit(1), do.set_limit(3)),
     "a_wider_limit_against_two_who_want_more_than_there_is": (
         do.limited(1), do.sent("one"), do.set_limit(2), do.send("two"), do.send("three")),
+    # The segment that lists the retried token is named by a higher one, which is lost.
+    "a_retry_after_a_rebuild_against_a_roll_below_the_name_of_its_segment": (
+        do.limited(filing=replace(NEVER, slack_ms=250)), do.sent("high", old=500), do.rolled(),
+        do.sent("retried", old=600), do.rolled(), do.rebuilt_from_its_newest_segment(),
+        do.asked("between", old=550), do.send("between"), do.roll(), do.send("retried")),
     # it knew that all was sold
     "a_process_elsewhere_sets_a_wider_limit_and_sells_what_came_with_it": (
         do.in_two_regions(1), *(do.asked(key, region=AWAY) for key in ("one", "two", "three")),
