@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from compactor.listing import Listing, cover, listed_otherwise
+from compactor.listing import Listing, Sorting, cover_of, cover_since
 from ledger.core import tokens
 from ledger.core.clocks import PerProcess
 from ledger.core.entries import TOKEN_BYTES, Entries
@@ -88,28 +88,27 @@ class KnownCovers:
             and in_time(known.at, now, REMEMBERED_MS)
         ):
             known = None
+        pages = (
+            cover_of(lane, entries[0], consistent=True)
+            if known is None
+            else cover_since(lane, known.hi, known.version)
+        )
         segments: list[Segment] = []
-        above = None if known is None else (known.hi, known.version)
-        found = yield from cover(lane, entries, consistent=True, above=above, read=segments)
-        if known is not None:
-            found = _with(found, known.listed)
-            first = known.first
-        if found.hi is not None:
-            # the next one reads again what no checkpoint counted yet
-            counted = [segment.entries for segment in segments if segment.version <= version]
-            listed = [*counted] if known is None else [known.listed, *counted]
-            self._own.value.keep(lane, Known(first, found.hi, version, _joined(listed), now))
-        return found
-
-
-def _with(found: Listing, listed: Entries) -> Listing:
-    """What was found, with what was known to be listed before."""
-    entries = set(found.entries)
-    same = entries.intersection(listed.apart)
-    other = listed_otherwise(entries - same, listed)
-    return Listing(
-        found.entries, found.same | same, {**found.other, **other}, found.newer, found.hi
-    )
+        while pages.more:
+            segments += yield from pages.read()
+        if known is None:
+            if not segments:
+                return Listing(entries)
+            known = Known(first, segments[0].hi, 0, Entries(b"", ()), now)
+        # the next call reads again what no checkpoint counted yet
+        counted = [segment.entries for segment in segments if segment.version <= version]
+        listed = _joined([known.listed, *counted])
+        self._own.value.keep(lane, known._replace(version=version, listed=listed, at=now))
+        sorting = Sorting(entries, known.hi)
+        sorting.take(known.listed)
+        for segment in segments:
+            sorting.take(segment.entries)
+        return sorting.listing
 
 
 def _joined(several: Sequence[Entries]) -> Entries:

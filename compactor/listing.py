@@ -60,58 +60,89 @@ def changed_by(entry: bytes) -> int:
     return change
 
 
+class CoverPages(Pages[Query]):
+    """The segments under one hi, page by page, in the order of their versions."""
+
+    def __init__(self, lane: Lane, first: Query) -> None:
+        super().__init__(first)
+        self._lane = lane
+
+    def read(self) -> Program[list[Segment]]:
+        """The next segments. Raises DamagedItem and what `Pages.read` raises."""
+        page: Page = yield from super().read()
+        segments = [items.segment_of(self._lane, item) for item in page.items]
+        if segments:
+            # After the one segment that shows hi come the others under it, page by page.
+            upto = items.segments_of_hi(segments[0].hi)
+            self.next = self.next._replace(upto=upto, limit=None)
+        return segments
+
+
+def cover_of(lane: Lane, entry: bytes, *, consistent: bool) -> CoverPages:
+    """The segments of the cover of an entry; none where nothing covers it."""
+    after = items.segments_before(tokens.from_bytes(entry[:TOKEN_BYTES]))
+    first = Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, 1, consistent)
+    return CoverPages(lane, first)
+
+
+def cover_since(lane: Lane, hi: str, version: int) -> CoverPages:
+    """The segments under `hi` of later versions than this one, by strong reads."""
+    after = items.segment_key(lane, hi, version).sk
+    first = Query(items.fold_pk(lane), after, items.segments_of_hi(hi), consistent=True)
+    return CoverPages(lane, first)
+
+
+class Sorting:
+    """The entries under `hi`, of those given in the order of their tokens, sorted by what segments
+    list, one after the other.
+    """
+
+    def __init__(self, entries: Sequence[bytes], hi: str) -> None:
+        self._hi = hi
+        self._under = entries[: bisect_right(entries, tokens.to_bytes(hi) + HIGHEST_CHANGE)]
+        self._left = set(self._under)
+        self._same, self._newer = set[bytes](), set[bytes]()
+        self._other: dict[bytes, bytes] = {}
+
+    def take(self, listed: Entries, *, is_newer: bool = False) -> None:
+        """Sort by what a segment lists. is_newer: its version is later than the caller wants."""
+        # Nearly all that a visit sees is listed as it is: a set finds that, Python looks at the
+        # rest.
+        same = self._left.intersection(listed.apart)
+        self._left -= same
+        other = listed_otherwise(self._left, listed)
+        if is_newer:
+            self._newer |= same
+            self._newer |= {e for e in self._left if other and e[:TOKEN_BYTES] in other}
+        else:
+            self._same |= same
+            self._other |= other
+
+    @property
+    def listing(self) -> Listing:
+        return Listing(self._under, self._same, self._other, self._newer, self._hi)
+
+
 def cover(
-    lane: Lane,
-    entries: Sequence[bytes],
-    *,
-    consistent: bool,
-    versions_upto: int = VERSION_MAX,
-    above: tuple[str, int] | None = None,
-    read: list[Segment] | None = None,
+    lane: Lane, entries: Sequence[bytes], *, consistent: bool, versions_upto: int = VERSION_MAX
 ) -> Program[Listing]:
     """What the cover of the first entry says of it and of the entries after it under the same hi.
 
     `entries`, 24 bytes each, are in the order of their tokens, and at least one. Without a cover it
     says nothing of any. versions_upto: entries that only segments of a later version list are
-    `newer`. above: the hi of the cover, where it is known, and a version: it reads only the
-    segments of later ones. read: to which it adds each segment that it reads.
+    `newer`.
     """
-    pk, hi = items.fold_pk(lane), ""
-    if above is None:
-        after = items.segments_before(tokens.from_bytes(entries[0][:TOKEN_BYTES]))
-        pages = Pages(Query(pk, after, items.SEGMENTS_UPTO, 1, consistent))
-    else:
-        hi, version = above
-        after = items.segment_key(lane, hi, version).sk
-        pages = Pages(Query(pk, after, items.segments_of_hi(hi), None, consistent))
-    page: Page = yield from pages.read()
-    if above is None and not page.items:
+    pages = cover_of(lane, entries[0], consistent=consistent)
+    segments = yield from pages.read()
+    if not segments:
         return Listing(entries)
-    hi = hi or items.segment_of(lane, page.items[0]).hi
-    under = entries[: bisect_right(entries, tokens.to_bytes(hi) + HIGHEST_CHANGE)]
-    left, same, newer, other = set(under), set[bytes](), set[bytes](), dict[bytes, bytes]()
+    sorting = Sorting(entries, segments[0].hi)
     while True:
-        for item in page.items:
-            segment = items.segment_of(lane, item)
-            if read is not None:
-                read.append(segment)
-            # nearly all that a visit sees is listed as it is: a set finds that, Python looks at
-            # the rest
-            here = left.intersection(segment.entries.apart)
-            left -= here
-            otherwise = listed_otherwise(left, segment.entries)
-            if segment.version <= versions_upto:
-                same |= here
-                other |= otherwise
-            else:
-                newer |= here | {
-                    entry for entry in left if otherwise and entry[:TOKEN_BYTES] in otherwise
-                }
+        for segment in segments:
+            sorting.take(segment.entries, is_newer=segment.version > versions_upto)
         if not pages.more:
-            return Listing(under, same, other, newer, hi)
-        # After the one segment that showed hi come the others under it, page by page.
-        pages.next = pages.next._replace(upto=items.segments_of_hi(hi), limit=None)
-        page = yield from pages.read()
+            return sorting.listing
+        segments = yield from pages.read()
 
 
 def listed_otherwise(entries: Set[bytes], listed: Entries) -> Mapping[bytes, bytes]:
