@@ -7,8 +7,9 @@ pass it. So its item is named again ASK_AGAIN_MS later: by then each such fold h
 never will (fold.py, rule 5), and every other fold sees it. Naming once is not enough, and twice is.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from compactor.commit import begin
 from compactor.known import KnownCovers
@@ -70,24 +71,11 @@ def settle_named(
             naming.left, naming.above = Named(), naming.above | naming.left
             break
         page, rest = yield from _page(items.delta_pk(lane), naming.left)
-        watermark = tokens.to_bytes(checkpoint.watermark)
-        above: list[str] = []
-        damaged: list[str] = []
-        below: list[bytes] = []
-        for item in page:
-            try:
-                held = items.entries_of(lane, item)
-            except DamagedItem as error:  # raised at the end: it hides no other item
-                damage = error
-                damaged.append(key_of(item).sk)
-                continue
-            if len(held.between(watermark, HIGHEST)):
-                above.append(key_of(item).sk)
-            below += held.between(LOWEST, watermark).apart
+        found = _sorted(lane, page, tokens.to_bytes(checkpoint.watermark))
         yield from settle_these(
             lane,
             tally,
-            below,
+            found.below,
             fold_max=fold_max,
             commits_max=last - tally.commits,
             begun=checkpoint,
@@ -95,10 +83,42 @@ def settle_named(
         )
         if tally.unsettled:  # this page again
             return
-        naming.left, naming.above = rest, naming.above | Named.of(above)
-        naming.damaged |= Named.of(damaged)
-    if damage is not None:
+        naming.left, naming.above = rest, naming.above | Named.of(found.above)
+        naming.damaged |= Named.of(found.damaged)
+        damage = found.damage or damage
+    if damage is not None:  # raised at the end: a damaged item hides no other one
         raise damage
+
+
+class _Sorted(NamedTuple):
+    """Named items. below: their entries at or below the watermark. above: the keys of those with
+    entries above it. damaged: the keys of those that are unreadable; damage: why the last of them
+    is.
+    """
+
+    below: list[bytes]
+    above: list[str]
+    damaged: list[str]
+    damage: DamagedItem | None
+
+
+def _sorted(lane: Lane, page: Sequence[Item], watermark: bytes) -> _Sorted:
+    below: list[bytes] = []
+    above: list[str] = []
+    damaged: list[str] = []
+    damage = None
+    for item in page:
+        key = key_of(item).sk
+        try:
+            held = items.entries_of(lane, item)
+        except DamagedItem as error:
+            damaged.append(key)
+            damage = error
+            continue
+        if len(held.between(watermark, HIGHEST)):
+            above.append(key)
+        below += held.between(LOWEST, watermark).apart
+    return _Sorted(below, above, damaged, damage)
 
 
 def _page(pk: str, named: Named) -> Program[tuple[list[Item], Named]]:
