@@ -67,6 +67,8 @@ def make_client(
     make = client_of if session is None else functools.partial(_client_of_session, session)
     try:
         client: DynamoDBClient = make("dynamodb", region, endpoint_url)
+    except LedgerError:  # ours, of which some are ValueErrors
+        raise
     except (BotoCoreError, ValueError) as failure:
         raise not_made(endpoint_url, failure) from failure
     return client
@@ -118,6 +120,8 @@ def _made(session: Session, service: str, region: str, endpoint_url: str | None)
 def process_session() -> Session:
     """The botocore session inside boto3's default session where the process has one, else one of
     botocore.
+
+    Raises in a forked child as `session_again`.
     """
     # The default session may have a profile. Without one boto3, which builds on botocore's session,
     # would first import s3transfer and multiprocessing.
@@ -125,22 +129,49 @@ def process_session() -> Session:
     if default is None:
         return _session()
     inner = getattr(default, "_session", None)  # boto3 documents none, so a newer one may lack it
-    if isinstance(inner, Session) and default is not _inherited.value:
-        return inner
+    if isinstance(inner, Session):
+        return session_again(inner) if default is _inherited.value else inner
     profile = default.profile_name
-    config = inner.get_default_client_config() if isinstance(inner, Session) else None
-    return _anew(
-        None if profile == "default" else profile, default.get_credentials(), config, os.getpid()
-    )
+    return _again(default, None if profile == "default" else profile, None)
 
 
 def session_again(session: Session) -> Session:
     """A session of this process, in the place of its parent's, with the parent's profile and
     default client config, and its keys where they were given.
+
+    Raises InvalidSettings where requests would be signed by somebody else than the parent's, and
+    NotAllowed.
     """
-    # credentials that a thread of the parent refreshed at the fork stay locked for ever
-    config = session.get_default_client_config()
-    return _anew(session.profile, session.get_credentials(), config, os.getpid())
+    return _again(session, session.profile, session.get_default_client_config())
+
+
+def _again(theirs: Any, profile: str | None, config: Config | None) -> Session:
+    try:
+        credentials = theirs.get_credentials()
+        session = _anew(profile, credentials, config, os.getpid())
+        found = session.get_credentials()
+    except (BotoCoreError, ValueError) as failure:
+        raise no_client(failure) from failure
+    # Credentials that a caller put into a session are found nowhere: the child would find the
+    # machine's own, perhaps of another account.
+    if type(credentials) is not Credentials and _origin(credentials) != _origin(found):
+        raise InvalidSettings(
+            f"A forked child cannot use its parent's session: its credentials "
+            f"({_method(credentials)}) expire, and the child finds others ({_method(found)}). "
+            "Nothing was written. Make the session in the child: boto3's default one by "
+            "boto3.setup_default_session, any other with its client."
+        )
+    return session
+
+
+def _origin(credentials: Any) -> tuple[str, object]:
+    """How botocore found them, and for which role where it assumes one."""
+    fetcher = getattr(getattr(credentials, "_refresh_using", None), "__self__", None)
+    return _method(credentials), getattr(fetcher, "_cache_key", None)
+
+
+def _method(credentials: Any) -> str:
+    return str(getattr(credentials, "method", "none"))
 
 
 def _default_session() -> Any:
@@ -166,8 +197,9 @@ def _anew(profile: str | None, credentials: Any, config: Config | None, process:
     session = Session(profile=profile)
     if config is not None:
         session.set_default_client_config(config)
-    # others, which expire, are found again as the profile says
+    # Others, which expire, are found again as the profile says: those that a thread of the parent
+    # refreshed at the fork stay locked for ever.
     if type(credentials) is Credentials:
         given: Any = credentials.get_frozen_credentials()
-        session.set_credentials(given.access_key, given.secret_key, given.token)
+        session.set_credentials(*given)  # with its account, where this botocore knows any
     return session

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from botocore import exceptions
-from botocore.credentials import Credentials
 from botocore.hooks import first_non_none_response
 from botocore.httpsession import get_cert_path
 from botocore.parsers import create_parser
@@ -31,7 +30,6 @@ from botocore.session import Session
 from botocore.useragent import sanitize_user_agent_string_component as sanitized
 
 from ledger.core.clocks import PerProcess
-from ledger.core.errors import InvalidSettings
 from ledger.tables.answers import Answer, check_installed
 from ledger.tables.boto import make_client, process_session, session_again
 from ledger.tables.connections import Connections
@@ -81,7 +79,7 @@ class FastClient(Base):
         check_installed()
         self._region, self._endpoint_url = region, endpoint_url
         self._is_of_this_process = PerProcess(lambda: False)
-        self._is_given = session is not None
+        self._given = session
         self._make(session or process_session())
 
     def __getattr__(self, operation: str) -> Any:
@@ -94,7 +92,7 @@ class FastClient(Base):
     def _make(self, session: Session) -> None:
         made: Any = make_client(self._region, self._endpoint_url, session)
         check_settings_of(made.meta)
-        self._session, self._credentials = session, session.get_credentials()
+        self._credentials = session.get_credentials()
         self._meta, self._errors, self._parser = made.meta, made.exceptions, create_parser("json")
         user_agent = _user_agent(made.meta.config)
         self._signer = Signer(made.meta.region_name, _host(made.meta), user_agent)
@@ -108,7 +106,8 @@ class FastClient(Base):
                 if not self._is_of_this_process.value:
                     # at the fork a thread of the parent may have held a lock of its credentials or
                     # events
-                    self._make(self._found_again())
+                    given = self._given
+                    self._make(process_session() if given is None else session_again(given))
         operation, events = self._operations.get(name) or self._known(name), self._meta.events
         body, context = _encode(arguments).encode(), dict[str, Any]()
         for attempts in count(1):
@@ -150,23 +149,6 @@ class FastClient(Base):
         if answer.status_code >= 300:
             raise self._errors.from_code(parsed["Error"]["Code"])(parsed, name)
         return parsed
-
-    def _found_again(self) -> Session:
-        """A session for a forked child. Raises InvalidSettings where its requests would be signed
-        by somebody else than those of the parent.
-        """
-        session = session_again(self._session)
-        parents, found = self._session.get_credentials(), session.get_credentials()
-        # those that expire and that a caller put into a session, the child does not find: it would
-        # find the machine's own, perhaps of another account
-        is_found = type(parents) is Credentials or _kind(parents) == _kind(found)
-        if self._is_given and not is_found:
-            raise InvalidSettings(
-                f"A forked child cannot use the session of this FastClient: its credentials "
-                f"({_kind(parents)}) expire, and the child finds others ({_kind(found)}). "
-                "Nothing was written. Make a FastClient in the child."
-            )
-        return session
 
     def _known(self, name: str) -> Operation:
         model = self._meta.service_model.operation_model(name)
@@ -241,11 +223,6 @@ def _client(region: str, endpoint_url: str | None, process: int) -> FastClient:
     made = FastClient(region, endpoint_url)
     check_unobserved(made._meta.events)
     return made
-
-
-def _kind(credentials: Any) -> str:
-    """How botocore found them."""
-    return str(getattr(credentials, "method", "none"))
 
 
 def _host(meta: Any) -> str:

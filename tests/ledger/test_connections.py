@@ -18,8 +18,8 @@ from unittest.mock import Mock
 
 import boto3
 import pytest
-from botocore.credentials import RefreshableCredentials
-from botocore.exceptions import SSLError
+from botocore.credentials import CredentialResolver, RefreshableCredentials
+from botocore.exceptions import CredentialRetrievalError, SSLError
 from botocore.session import Session
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -29,7 +29,7 @@ from cryptography.x509.oid import NameOID
 from urllib3.util import wait_for_read
 
 from ledger import Ledger
-from ledger.core.errors import InvalidSettings, Unavailable
+from ledger.core.errors import InvalidSettings, NotAllowed, Unavailable
 from ledger.tables import boto, connections
 from ledger.tables.boto import ATTEMPTS, CONFIG
 from ledger.tables.dynamo import DynamoTable
@@ -58,7 +58,9 @@ def test_an_idle_connection_the_server_closed_costs_no_attempt(server: Server) -
     client = fast(server)
     server.script = [Line(http(), "close"), OK]
     client.put_item()
-    assert wait_for_read(client._connections._idle.value[0]._socket, HANG_S)  # its end has come
+    assert wait_for_read(
+        client._connections._idle.value[0]._socket, HANG_S
+    )  # its end has come
     for _ in range(2):
         assert client.put_item()["ResponseMetadata"]["RetryAttempts"] == 0
     assert server.connections == 2
@@ -155,7 +157,8 @@ def test_a_forked_child_waits_for_no_refresh_of_its_parent(
         }
 
     soon = datetime.now(UTC) + timedelta(minutes=5)
-    credentials: Any = RefreshableCredentials("a", "s", "t", soon, refresh, "a role")
+    # of the environment, where the child finds them again
+    credentials: Any = RefreshableCredentials("a", "s", "t", soon, refresh, "env")
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session() if "boto3" in kind else None)
     default: Any = boto3.DEFAULT_SESSION
     inner = default._session if "boto3" in kind else boto._session()
@@ -224,35 +227,86 @@ def test_threads_that_come_at_once_share_one_client(
     assert len(made) == len(set(map(id, shared))) == 1
 
 
-@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
-def test_a_forked_child_signs_as_nobody_else(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "the machine's own")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+class Role:
+    def __init__(self, name: str | None) -> None:
+        self._cache_key = name  # as botocore's fetchers have it
+
+    def fetch(self) -> dict[str, str]:
+        raise AssertionError("refreshed")
+
+
+def expiring(method: str, role: str | None = None) -> Any:
     later = datetime.now(UTC) + timedelta(hours=1)
+    return RefreshableCredentials("AROLE", "s", "t", later, Role(role).fetch, method)
 
-    def who(method: str) -> object:
-        given: Any = Session()
-        given._credentials = RefreshableCredentials("a role", "s", "t", later, dict, method)
-        client: Any = FastClient("eu-west-1", server.url, session=given)
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+@pytest.mark.parametrize("method", ["sts-assume-role", "env"])
+@pytest.mark.parametrize(
+    ("is_fast", "is_default"), [(True, False), (True, True), (False, True)], ids=str
+)
+def test_a_forked_child_signs_as_nobody_else(
+    server: Server, monkeypatch: pytest.MonkeyPatch, is_fast: bool, is_default: bool, method: str
+) -> None:
+    """is_default: by boto3's default session, else by one that FastClient is given."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "MACHINE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    server.script = [Line(http(body={"ConsumedCapacity": {"CapacityUnits": 1.0}}))]
+    given: Any = Session()
+    given._credentials = expiring(method)
+    default = boto3.Session(botocore_session=given) if is_default else None
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", default)
+    client: Any = None
+    if is_fast:
+        client = FastClient("eu-west-1", server.url, session=None if is_default else given)
         server.clients.append(client)
+    ledger = Ledger(settings(endpoint_url=server.url), client=client)
 
-        def of_the_child() -> str:
-            try:
-                client.put_item()
-            except InvalidSettings as error:
-                return str(error)
-            return client._credentials.access_key  # type: ignore[no-any-return]
+    def added() -> str:
+        try:
+            return ledger.add("c", 1).outcome
+        except InvalidSettings as error:
+            return str(error)
 
-        assert client.put_item()["ResponseMetadata"]["RetryAttempts"] == 0
-        return in_a_child(of_the_child)
+    def added_by_its_own() -> str:
+        boto3.setup_default_session(aws_access_key_id="CHILD", aws_secret_access_key="x")
+        return added()
 
-    refused = who("sts-assume-role")
-    assert "(sts-assume-role) expire" in str(refused)
-    assert "others (env). Nothing was written" in str(refused)
-    assert len(server.requests) == 1
-    assert who("env") == "the machine's own"  # found again
+    def signed_by() -> set[str]:
+        heads = [headers["authorization"] for headers in server.requests]
+        server.requests = []
+        return {head.partition("Credential=")[2].partition("/")[0] for head in heads}
+
+    assert (added(), signed_by()) == ("recorded", {"AROLE"})
+    found = str(in_a_child(added))
+    if method == "env":  # found again
+        assert (found, signed_by()) == ("recorded", {"MACHINE"})
+    else:
+        assert "(sts-assume-role) expire, and the child finds others (env). Nothing was" in found
+        assert signed_by() == set()
+    if is_default:
+        assert (in_a_child(added_by_its_own), signed_by()) == ("recorded", {"CHILD"})
+
+
+def test_a_forked_child_finds_its_parents_role_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: Any = Session()
+    given._credentials = expiring("assume-role", "ours")
+
+    def found_again(found: Any) -> Any:
+        monkeypatch.setattr(
+            CredentialResolver, "load_credentials", Mock(side_effect=[found, AssertionError])
+        )
+        boto._anew.cache_clear()
+        return boto.session_again(given).get_credentials()
+
+    ours = expiring("assume-role", "ours")
+    assert found_again(ours) is ours
+    for other in (expiring("assume-role", "another"), expiring("sso", "ours"), None):
+        with pytest.raises(InvalidSettings, match=r"\(assume-role\) expire"):
+            found_again(other)
+    for failure in (CredentialRetrievalError(provider="x", error_msg="x"), ValueError("no JSON")):
+        with pytest.raises(NotAllowed, match="Nothing was written"):
+            found_again(failure)
 
 
 def certificate(pem: Path) -> Path:

@@ -21,7 +21,7 @@ from ledger.core.errors import InvalidInput, InvalidSettings
 from ledger.memory import MemoryTable
 from ledger.tables import fast
 from ledger.tables.answers import Answer
-from ledger.tables.boto import CONFIG, make_client, process_session
+from ledger.tables.boto import CONFIG, make_client, process_session, session_again
 from ledger.tables.fast import FastClient
 from ledger.tables.fast_checks import EVENTS, WAY, check_unobserved
 from reader import Reader
@@ -123,7 +123,7 @@ def test_a_forked_child_goes_where_its_parent_goes(
     def url() -> object:
         if is_default:
             return make_client("us-east-1", session=process_session()).meta.endpoint_url
-        client._make(client._found_again())
+        client._make(session_again(given))
         return client._meta.endpoint_url
 
     assert in_a_child(url) == url() == "https://dynamodb-fips.us-east-1.amazonaws.com"
