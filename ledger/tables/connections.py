@@ -66,8 +66,11 @@ class Connections:
         idle = self._idle.value
         connection, keeps = _standing(idle) or self._made(), False
         try:
-            connection.send(request)
+            is_whole = _send_whole(connection, request)
             answer, keeps = connection.answers.next()
+            keeps = keeps and is_whole
+            if answer.status_code < 300 and not is_whole:
+                raise NotWhole("an answer came to a part of the request")
             checksum = answer.headers.get("x-amz-crc32")
             if checksum is not None and int(checksum) != zlib.crc32(answer.content):
                 keeps = False
@@ -108,6 +111,17 @@ class Connections:
             if isinstance(error, OSError | ValueError):
                 raise exceptions.EndpointConnectionError(**self._endpoint, error=error) from error
             raise
+
+
+def _send_whole(connection: Connection, request: bytes) -> bool:
+    """Send a request; False where the server closes the connection before it has all of it."""
+    try:
+        connection.send(request)
+    except (BrokenPipeError, ConnectionResetError):
+        return False  # its answer may have come: 413 to a large request, say
+    except TimeoutError as error:
+        raise NotWhole("the server does not take the request") from error
+    return True
 
 
 def _standing(idle: deque[Connection]) -> Connection | None:

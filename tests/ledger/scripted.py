@@ -46,7 +46,7 @@ WRONG_SUM, NO_SUM = (Line(http(**{"x-amz-crc32": checksum})) for checksum in SUM
 
 class Server(socketserver.ThreadingTCPServer):
     """The lines of its script, the last one again and again; without a script each request's own
-    item.
+    item. early: what it says to a request of which it reads one line.
     """
 
     daemon_threads = True
@@ -56,6 +56,7 @@ class Server(socketserver.ThreadingTCPServer):
         self.tls = tls
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.server_address[1]}"
         self.script: list[Line] = []
+        self.early: Line | None = None
         self.requests: list[dict[str, str]] = []
         self.connections, self.over, self.closed = 0, threading.Event(), threading.Event()
         self.clients: list[Any] = []
@@ -79,6 +80,12 @@ class Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         self.server.connections += 1
         while self.rfile.readline():
+            if early := self.server.early:
+                self.server.requests.append({})
+                self.wfile.write(early.sent)
+                if early.then == "hang":
+                    self.server.over.wait(HANG_S)
+                return
             lines = (line.decode().partition(":") for line in iter(self.rfile.readline, b"\r\n"))
             headers = {name.lower(): value.strip() for name, _, value in lines}
             line = self.server.line(json.loads(self.rfile.read(int(headers["content-length"]))))

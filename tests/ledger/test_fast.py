@@ -16,6 +16,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCr
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
+    ConnectionClosedError,
     CredentialRetrievalError,
     HTTPClientError,
     ReadTimeoutError,
@@ -51,9 +52,11 @@ READ_TIMEOUT_S = 1
 BY_ACCOUNT = hasattr(CONFIG, "account_id_endpoint_mode")  # older botocores have no such endpoints
 
 
-def outcome(client: Any) -> object:
+def outcome(client: Any, **of_a_put: Any) -> object:
     """All that anybody can see of a call."""
     try:
+        if of_a_put:
+            return client.put_item(**of_a_put)
         return client.get_item(TableName="t", Key=item())
     except ClientError as error:
         return type(error).__name__, str(error), error.response
@@ -139,6 +142,37 @@ def test_a_call_ends_as_one_of_boto3_whatever_the_server_does(
     server.script = [HANG]
     with pytest.raises(ReadTimeoutError):
         fast(server)._connections.send(HANGING)
+
+
+def test_an_answer_may_come_before_the_request_is_sent(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a gateway that refuses a large request by its first lines."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr(connections, "READ_TIMEOUT_S", 0.2)
+    config = CONFIG.merge(Config(connect_timeout=0.2, read_timeout=0.2))
+    large = {"TableName": "t", "Item": {"a": {"B": bytes(8_000_000)}}}  # more than a socket takes
+    for early, is_refused in (
+        (Line(http(413, "<html>too large", Connection="close")), True),
+        (refusal("ValidationException"), True),
+        (Line(http(503)), True),
+        (Line(), False),
+        (Line(http(413), "hang"), False),
+    ):
+        found: list[Any] = []
+        server.early = early
+        theirs: Any = SESSION.create_client(
+            "dynamodb", "eu-west-1", endpoint_url=server.url, config=config
+        )
+        for client in (note_attempts(theirs), fast(server)):
+            server.requests = []
+            found.append((outcome(client, **large), len(server.requests)))
+        assert found[0] == found[1], early
+        assert isinstance(found[0][0][0], str) == is_refused, early
+    # boto3 would take a success for an answer to all of the request
+    server.early, client = OK, fast(server)
+    with pytest.raises(ConnectionClosedError):
+        client.put_item(**large)
 
 
 def test_an_answer_that_is_not_whole_is_none(
