@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from botocore import exceptions
+from botocore.credentials import Credentials
 from botocore.hooks import first_non_none_response
 from botocore.httpsession import get_cert_path
 from botocore.parsers import create_parser
@@ -30,10 +31,11 @@ from botocore.session import Session
 from botocore.useragent import sanitize_user_agent_string_component as sanitized
 
 from ledger.core.clocks import PerProcess
+from ledger.core.errors import LedgerError
 from ledger.tables.answers import Answer, check_installed
-from ledger.tables.boto import make_client, process_session, session_again
+from ledger.tables.boto import make_client, not_made, process_session, session_again
 from ledger.tables.connections import Connections
-from ledger.tables.fast_checks import check_settings_of, check_unobserved
+from ledger.tables.fast_checks import check_endpoint, check_settings_of, check_unobserved
 from ledger.tables.signing import Signer
 
 if TYPE_CHECKING:
@@ -63,6 +65,30 @@ class Operation(NamedTuple):
     after_call_error: str
 
 
+class Destination(NamedTuple):
+    """Where the requests of an account go. account: None where its number is unknown."""
+
+    account: str | None
+    url: str
+    region: str
+    signer: Signer
+    connections: Connections
+
+
+_RESOLUTION, _ACCOUNT = "before-endpoint-resolution", "ledger-account"
+
+
+def _set_account(builtins: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
+    """Resolve an endpoint for the account that is asked for: botocore would refresh credentials to
+    know it.
+    """
+    builtins["AWS::Auth::AccountId"] = context.get(_ACCOUNT)
+
+
+def _account_of(given: Any) -> str | None:
+    return getattr(given, "account_id", None)  # older botocores know none
+
+
 class FastClient(Base):
     """A client for `client=` and `clients=`, in place of a boto3 client of that Region. Threads may
     share it.
@@ -87,18 +113,38 @@ class FastClient(Base):
 
     def close(self) -> None:
         """Close the connections of this process that no call uses; a later call opens another."""
-        self._connections.close()
+        self._destination.connections.close()
 
     def _make(self, session: Session) -> None:
         made: Any = make_client(self._region, self._endpoint_url, session)
         check_settings_of(made.meta)
-        self._credentials = session.get_credentials()
+        made.meta.events.register(f"{_RESOLUTION}.dynamodb", _set_account, "ledger-account")
+        self._made, credentials = made, session.get_credentials()
         self._meta, self._errors, self._parser = made.meta, made.exceptions, create_parser("json")
-        user_agent = _user_agent(made.meta.config)
-        self._signer = Signer(made.meta.region_name, _host(made.meta), user_agent)
         self._operations: dict[str, Operation] = {}
-        self._connections = Connections(made.meta.endpoint_url, _ca_file(made))
+        # those that expire say their account once they are refreshed, which may ask AWS
+        account = _account_of(credentials) if type(credentials) is Credentials else None
+        self._credentials, self._destination = credentials, self._resolved(account, None)
         self._is_of_this_process.value = True
+
+    def _resolved(self, account: str | None, before: Destination | None) -> Destination:
+        """Where boto3's client would send the requests of an account.
+
+        before: stays what it is where only the account is another. Raises InvalidSettings, and
+        NotAllowed where botocore knows no endpoint.
+        """
+        made, context = self._made, dict[str, Any]({_ACCOUNT: account})
+        model = made.meta.service_model.operation_model("GetItem")
+        try:
+            url, *_ = made._resolve_endpoint_ruleset(model, {}, context)
+        except exceptions.BotoCoreError as failure:
+            raise not_made(self._endpoint_url, failure) from failure
+        region = context.get("signing", {}).get("region", made.meta.region_name)
+        if before is not None and (before.url, before.region) == (url, region):
+            return before._replace(account=account)
+        check_endpoint(url, made.meta.config)
+        signer = Signer(region, _host(url), _user_agent(made.meta.config))
+        return Destination(account, url, region, signer, Connections(url, _ca_file(made)))
 
     def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         if not self._is_of_this_process.value:
@@ -113,12 +159,16 @@ class FastClient(Base):
         for attempts in count(1):
             failure = response = None
             try:
-                head = self._signed(name, body)
+                head, connections = self._signed(name, body)
+            except LedgerError as error:  # says that nothing was written
+                if attempts > 1:
+                    raise exceptions.HTTPClientError(error=error) from error
+                raise
             except Exception as error:
                 events.emit(operation.after_call_error, exception=error, context=context)
                 raise
             try:
-                answer = self._connections.send(head + body)
+                answer = connections.send(head + body)
                 response = answer, (parsed := self._parsed(answer, operation.model))
             except (exceptions.ConnectionError, exceptions.HTTPClientError) as error:
                 failure = error
@@ -156,14 +206,26 @@ class FastClient(Base):
         named = [f"{event}.dynamodb.{name}" for event in events]
         return self._operations.setdefault(name, Operation(model, *named))
 
-    def _signed(self, name: str, body: bytes) -> bytes:
-        """The head of a request.
+    def _signed(self, name: str, body: bytes) -> tuple[bytes, Connections]:
+        """The head of a request, and the connections to the host that it names.
 
-        Raises NoCredentialsError, and what a refresh raises.
+        Raises NoCredentialsError, what a refresh raises, and as `_resolved`.
         """
         if self._credentials is None:
             raise exceptions.NoCredentialsError
-        return self._signer.head(self._credentials.get_frozen_credentials(), name, body)
+        given, destination = self._credentials.get_frozen_credentials(), self._destination
+        if destination.account != _account_of(given):
+            destination = self._moved(_account_of(given))
+        return destination.signer.head(given, name, body), destination.connections
+
+    def _moved(self, account: str | None) -> Destination:
+        with _making.value:
+            before = self._destination
+            if before.account != account:
+                self._destination = self._resolved(account, before)
+                if self._destination.connections is not before.connections:
+                    before.connections.close()
+            return self._destination
 
     def _parsed(self, answer: Answer, model: Any) -> dict[str, Any]:
         """The answer as boto3 parses it.
@@ -225,9 +287,9 @@ def _client(region: str, endpoint_url: str | None, process: int) -> FastClient:
     return made
 
 
-def _host(meta: Any) -> str:
+def _host(endpoint_url: str) -> str:
     """The host header of requests."""
-    url = urlsplit(str(meta.endpoint_url))
+    url = urlsplit(endpoint_url)
     port = {"http": ":80", "https": ":443"}[url.scheme]
     return url.netloc.rpartition("@")[2].lower().removesuffix(port)
 

@@ -48,19 +48,31 @@ WAY = {
 
 def check_settings_of(meta: Any) -> None:
     """Raises InvalidSettings where a client's settings ask for what FastClient does not do."""
-    url, config = urlsplit(str(meta.endpoint_url)), meta.config
-    proxies = get_environ_proxies(meta.endpoint_url) if config.proxies is None else config.proxies
+    config = meta.config
     account = getattr(config, "account_id_endpoint_mode", None)  # older botocores have none
     refused = {
-        "a path in an endpoint": url.path not in ("", "/") or url.query,
-        "proxies": proxies.get(url.scheme),
         "client certificates (client_cert)": config.client_cert,
         f"signature_version={config.signature_version}": config.signature_version != "v4",
         "account_id_endpoint_mode=required": account == "required",
     }
+    _refuse(refused, meta.endpoint_url)
+
+
+def check_endpoint(endpoint_url: str, config: Any) -> None:
+    """Raises InvalidSettings where FastClient cannot reach an endpoint."""
+    url = urlsplit(endpoint_url)
+    proxies = get_environ_proxies(endpoint_url) if config.proxies is None else config.proxies
+    refused = {
+        "a path in an endpoint": url.path not in ("", "/") or url.query,
+        "proxies": proxies.get(url.scheme),
+    }
+    _refuse(refused, endpoint_url)
+
+
+def _refuse(refused: dict[str, Any], endpoint_url: str) -> None:
     for what in (what for what, is_set in refused.items() if is_set):
         raise InvalidSettings(
-            f"FastClient does not know {what} ({meta.endpoint_url}). Nothing was written. Use a "
+            f"FastClient does not know {what} ({endpoint_url}). Nothing was written. Use a "
             "boto3 client."
         )
 

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 from botocore.credentials import Credentials
 from botocore.session import Session
 
+from ledger.tables.boto import CONFIG
 from ledger.tables.fast import FastClient
 
 HANG_S, LATE_S = 60, 0.3
+BY_ACCOUNT = hasattr(CONFIG, "account_id_endpoint_mode")  # older botocores have no such endpoints
 
 
 class Line(NamedTuple):

@@ -59,7 +59,7 @@ def test_an_idle_connection_the_server_closed_costs_no_attempt(server: Server) -
     server.script = [Line(http(), "close"), OK]
     client.put_item()
     assert wait_for_read(
-        client._connections._idle.value[0]._socket, HANG_S
+        client._destination.connections._idle.value[0]._socket, HANG_S
     )  # its end has come
     for _ in range(2):
         assert client.put_item()["ResponseMetadata"]["RetryAttempts"] == 0
@@ -84,7 +84,7 @@ def test_a_call_that_ctrl_c_ends_leaves_its_answer_to_nobody(
                 client.put_item()
             monkeypatch.setattr(server, "line", lambda _: OK)
             assert client.put_item()["ResponseMetadata"]["RetryAttempts"] == 0
-        assert len(client._connections._idle.value) == 1
+        assert len(client._destination.connections._idle.value) == 1
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -99,7 +99,7 @@ def test_connections_of_many_threads_do_not_stay(
         with ThreadPoolExecutor(16) as threads:
             assert len([*threads.map(lambda _: client.put_item(), range(16))]) == 16
         # threads that end at once may each keep one
-        assert len(client._connections._idle.value) < 8
+        assert len(client._destination.connections._idle.value) < 8
 
 
 # Python 3.12 on: that is the test

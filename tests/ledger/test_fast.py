@@ -32,6 +32,7 @@ from ledger.tables.dynamo import DynamoTable
 from ledger.tables.failures import attempts, note_attempts
 from ledger.tables.fast import FastClient
 from tests.ledger.scripted import (
+    BY_ACCOUNT,
     HALF,
     HANG,
     NO_SUM,
@@ -49,7 +50,6 @@ from tests.ledger.test_table_errors import KEY, PASSES, PUT, REFUSED, item
 from tests.world import settings
 
 READ_TIMEOUT_S = 1
-BY_ACCOUNT = hasattr(CONFIG, "account_id_endpoint_mode")  # older botocores have no such endpoints
 
 
 def outcome(client: Any, **of_a_put: Any) -> object:
@@ -141,7 +141,7 @@ def test_a_call_ends_as_one_of_boto3_whatever_the_server_does(
         assert found[0] == found[1], script
     server.script = [HANG]
     with pytest.raises(ReadTimeoutError):
-        fast(server)._connections.send(HANGING)
+        fast(server)._destination.connections.send(HANGING)
 
 
 def test_an_answer_may_come_before_the_request_is_sent(
@@ -203,7 +203,7 @@ def test_it_signs_with_the_credentials_of_boto3s_default_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session("DEFAULT", "secret"))
-    assert b"Credential=DEFAULT/" in FastClient("eu-west-1")._signed("PutItem", b"")
+    assert b"Credential=DEFAULT/" in FastClient("eu-west-1")._signed("PutItem", b"")[0]
 
 
 def test_the_signature_is_botocores(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +216,7 @@ def test_the_signature_is_botocores(server: Server, monkeypatch: pytest.MonkeyPa
         for credentials in given:
             client._credentials = credentials
             for operation in ("PutItem", "GetItem"):
-                head = client._signed(operation, body)
+                head, _ = client._signed(operation, body)
                 check_signature(head, server.url, credentials, body)
                 assert (
                     time.strftime("\r\nx-amz-date: %Y%m%dT%H%M%SZ", time.gmtime(now))
@@ -229,7 +229,7 @@ def test_threads_sign_each_with_its_own_credentials(
 ) -> None:
     midnight, steps = datetime(2026, 11, 29, tzinfo=UTC).timestamp(), count(-50)
     monkeypatch.setattr("time.time", lambda: midnight + next(steps) / 10)
-    signer = fast(server)._signer
+    signer = fast(server)._destination.signer
 
     def sign(number: int) -> None:
         given = Credentials(f"AKID{number % 3}", f"secret{number % 3}", f"token{number % 3}")

@@ -3,8 +3,10 @@
 import functools
 import types
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import boto3
 import pytest
@@ -12,21 +14,26 @@ from botocore import handlers
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 from botocore.config import Config
+from botocore.credentials import Credentials, DeferredRefreshableCredentials
+from botocore.exceptions import ConnectionClosedError
 from botocore.session import Session
 
 from compactor import Compactor
 from ledger import Ledger, Settings
 from ledger.client.aio import AsyncLedger
-from ledger.core.errors import InvalidInput, InvalidSettings
+from ledger.core.errors import InvalidInput, InvalidSettings, OutcomeUnknown
 from ledger.memory import MemoryTable
 from ledger.tables import fast
 from ledger.tables.answers import Answer
 from ledger.tables.boto import CONFIG, make_client, process_session, session_again
+from ledger.tables.connections import Connections
+from ledger.tables.dynamo import DynamoTable
 from ledger.tables.fast import FastClient
 from ledger.tables.fast_checks import EVENTS, WAY, check_unobserved
 from reader import Reader
 from reader.aio import AsyncReader
-from tests.ledger.scripted import Line, Server, http
+from tests.ledger.scripted import BY_ACCOUNT, Line, Server, http
+from tests.ledger.test_table_errors import PUT
 from tests.reader.test_fork import in_a_child
 from tests.world import settings
 
@@ -60,17 +67,19 @@ def sent_by_boto3(region: str, endpoint_url: str | None, given: Session) -> dict
 
 def sent_by_fast(region: str, endpoint_url: str | None, given: Session) -> dict[str, str]:
     client: Any = FastClient(region, endpoint_url, session=given)
-    found: list[bytes] = []
+    found: list[tuple[Any, bytes]] = []
 
-    def take(request: bytes) -> Answer:
-        found.append(request)
+    def take(connections: Any, request: bytes) -> Answer:
+        found.append((connections, request))
         return Answer(200, {}, b"{}")
 
-    client._connections.send = take
-    client.get_item(TableName="t", Key={})
-    lines = found[0].decode().splitlines()
+    with patch.object(Connections, "send", take):
+        client.get_item(TableName="t", Key={})
+    ((connections, request),) = found
+    lines = request.decode().splitlines()
     headers = dict(line.split(": ", 1) for line in lines[1:] if ": " in line)
-    scheme = client._meta.endpoint_url.partition(":")[0]
+    assert headers["host"].split(":")[0] == connections._address[0]
+    scheme = "http" if connections._tls is None else "https"
     scope = headers["authorization"].partition("/20")[2].partition(",")[0][6:]
     return {"url": f"{scheme}://{headers['host']}/", "scope": scope}
 
@@ -94,6 +103,7 @@ def sent_by_fast(region: str, endpoint_url: str | None, given: Session) -> dict[
         ("eu-west-1", "http://localhost:8000", {}),
         ("eu-west-1", "https://vpce-1.dynamodb.eu-west-1.vpce.amazonaws.com:443", {}),
         ("eu-west-1", "http://LOCALHOST:80/", {}),
+        ("local", None, {}),
         ("eu-west-1", None, {"AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled"}),
     ],
 )
@@ -111,6 +121,87 @@ def test_it_goes_where_boto3_goes(
     assert found == expected
 
 
+def of_account(account: str | None, then: str | None = None) -> Session:
+    """A session whose credentials name an account: at once, or where `then` is given after their
+    refresh.
+    """
+    made: Any = session()
+    if then is None:
+        made._credentials = Credentials("AKID", "secret", account_id=account)
+        return made  # type: ignore[no-any-return]
+    told = {"access_key": "AKID", "secret_key": "secret", "token": None, "account_id": then}
+    later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    made._credentials = DeferredRefreshableCredentials(
+        lambda: told | {"expiry_time": later}, "assume-role"
+    )
+    return made  # type: ignore[no-any-return]
+
+
+@pytest.mark.skipif(not BY_ACCOUNT, reason="this botocore knows no endpoint of an account")
+@pytest.mark.parametrize("then", [None, "222222222222"])
+@pytest.mark.parametrize(
+    ("endpoint_url", "environ", "of_the_account"),
+    [
+        (None, {}, True),
+        (None, {"AWS_ACCOUNT_ID_ENDPOINT_MODE": "preferred"}, True),
+        (None, {"AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled"}, False),
+        (None, {"AWS_USE_FIPS_ENDPOINT": "true"}, False),
+        ("http://localhost:8000", {}, False),
+    ],
+)
+def test_it_goes_to_the_endpoint_of_its_account(
+    endpoint_url: str | None,
+    environ: dict[str, str],
+    of_the_account: bool,
+    then: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    given = of_account("111111111111", then)
+    found = sent_by_fast("us-east-1", endpoint_url, given)
+    assert found == sent_by_boto3("us-east-1", endpoint_url, given)
+    assert (f"{then or '111111111111'}.ddb" in found["url"]) == of_the_account
+
+
+@pytest.mark.skipif(not BY_ACCOUNT, reason="this botocore knows no endpoint of an account")
+def test_a_client_follows_credentials_into_another_account() -> None:
+    given: Any = session()
+    client: Any = FastClient("eu-west-1", session=given)
+    for account, host in (
+        (None, "dynamodb"),
+        ("111111111111", "111111111111.ddb"),
+        ("222222222222", "222222222222.ddb"),
+    ):
+        client._credentials = Credentials("AKID", "secret", account_id=account)
+        head, connections = client._signed("PutItem", b"{}")
+        assert f"\r\nhost: {host}.eu-west-1." in head.decode()
+        assert connections._address[0].startswith(f"{host}.eu-west-1.")
+        assert client._signed("PutItem", b"{}")[1] is connections
+
+
+@pytest.mark.skipif(not BY_ACCOUNT, reason="this botocore knows no endpoint of an account")
+def test_a_proxy_of_an_accounts_endpoint_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    monkeypatch.setenv("NO_PROXY", "dynamodb.eu-west-1.amazonaws.com")
+    with pytest.raises(InvalidSettings, match=r"proxies \(https://111111111111\.ddb"):
+        FastClient("eu-west-1", session=of_account("111111111111"))
+    client: Any = FastClient("eu-west-1", session=of_account(None, "111111111111"))
+    table = DynamoTable.of(settings(), {"eu-west-1": client})
+    with pytest.raises(InvalidSettings, match=r"proxies .* Nothing was written"):
+        table.answer(PUT)
+    # between two attempts, of which the first may have been applied
+    client._credentials = Credentials("AKID", "secret", account_id=None)
+
+    def no_answer(*_: Any) -> Answer:
+        client._credentials = Credentials("AKID", "secret", account_id="111111111111")
+        raise ConnectionClosedError(endpoint_url="https://x")
+
+    with patch.object(Connections, "send", no_answer), pytest.raises(OutcomeUnknown):
+        table.answer(PUT)
+
+
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 @pytest.mark.parametrize("is_default", [False, True])
 def test_a_forked_child_goes_where_its_parent_goes(
@@ -124,7 +215,7 @@ def test_a_forked_child_goes_where_its_parent_goes(
         if is_default:
             return make_client("us-east-1", session=process_session()).meta.endpoint_url
         client._make(session_again(given))
-        return client._meta.endpoint_url
+        return client._destination.url
 
     assert in_a_child(url) == url() == "https://dynamodb-fips.us-east-1.amazonaws.com"
 

@@ -292,10 +292,11 @@ class Attempts:
         self.client.meta.events.register("before-send.dynamodb", cast(Any, self.send))
         if fast:
             monkeypatch.setattr("ledger.tables.boto.CONFIG", config)
-            self.client = FastClient("eu-west-1", session=Session())
-            vars(self.client).update(
-                _credentials=Credentials("x", "x"), _connections=SimpleNamespace(send=self.answer)
-            )
+            client: Any = FastClient("eu-west-1", session=Session())
+            client._credentials = Credentials("x", "x")
+            connections: Any = SimpleNamespace(send=self.answer)
+            client._destination = client._destination._replace(connections=connections)
+            self.client = client
         self.table = DynamoTable.of(settings(), {"eu-west-1": self.client})
 
     def answer(self, request: bytes) -> Answer:
