@@ -13,8 +13,8 @@ from ledger.core.observing import READ, Observe, Observer, observed
 from ledger.core.period import Period
 from ledger.core.requests import Program, Result, Table
 from ledger.core.running import answerer, drive
-from ledger.core.settings import Settings
-from ledger.tables.dynamo import ClientName, table_of
+from ledger.core.settings import ClientName, Settings
+from ledger.tables.dynamo import table_of
 from ledger.tables.failures import DynamoDBClient
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
 from reader.cache import Began, Cache

@@ -24,10 +24,10 @@ from ledger.core.errors import LedgerError
 from ledger.core.observing import DONE, Observe, Observer, observed, of_transfer
 from ledger.core.requests import AtOnce, Now, Program, Request, Result, Table
 from ledger.core.running import drive
-from ledger.core.settings import Settings
+from ledger.core.settings import ClientName, Settings
 from ledger.core.values import Change, Delta, Lane, Receipt, Transfer
 from ledger.lane.add import Outcome
-from ledger.tables.dynamo import ClientName, table_of
+from ledger.tables.dynamo import table_of
 from ledger.tables.failures import DynamoDBClient
 
 if TYPE_CHECKING:

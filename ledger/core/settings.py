@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Literal, get_args
 
 from ledger.core import tokens, variables
 from ledger.core.checks import check_counter, check_flag, check_region, is_url, wrong_prefix
@@ -42,7 +42,8 @@ LEAST = {"allowed_lateness_ms": 0} | dict.fromkeys(
 """The settings that are numbers, and the least value of each."""
 
 FLAGS = ("clean", "insert_only", "unshared_limits")
-CLIENTS = ("boto3", "fast")
+ClientName = Literal["boto3", "fast"]
+"""A client that a class makes where it is given none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +97,7 @@ class Settings:
     clean_units_per_s: int = 500
     insert_only: bool = False
     unshared_limits: bool = False
-    client: str = "boto3"
+    client: ClientName = "boto3"
 
     def __post_init__(self) -> None:
         if type(self.regions) not in (tuple, list):  # a text would become a tuple of letters
@@ -194,8 +195,9 @@ class Settings:
     def _check_numbers(self) -> None:
         for name in FLAGS:
             check_flag(name, getattr(self, name), InvalidSettings)
-        if type(self.client) is not str or self.client not in CLIENTS:
-            raise InvalidSettings(f'client={shown(self.client)} is neither "boto3" nor "fast".')
+        client: object = self.client
+        if type(client) is not str or client not in get_args(ClientName):
+            raise InvalidSettings(f'client={shown(client)} is neither "boto3" nor "fast".')
         for name, least in LEAST.items():
             value = getattr(self, name)
             if type(value) is not int or not least <= value <= tokens.TIME_MS_MAX:

@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 from ledger.core.clocks import PerProcess
 from ledger.core.cost import here
 from ledger.core.errors import InvalidInput, InvalidSettings, Unavailable, shown
 from ledger.core.requests import At, AtOnce, Pause, Request, Table
 from ledger.core.running import drive
-from ledger.core.settings import Settings
+from ledger.core.settings import ClientName, Settings
 from ledger.tables import exchange, failures
 from ledger.tables.boto import POOL, make_client
 from ledger.tables.failures import DynamoDBClient
@@ -130,10 +130,6 @@ class ByRegion:
             if not getattr(table, "may_be_cut_off", False):
                 return table.answer(request.request)
         return self._tables[self._here].answer(request)
-
-
-ClientName = Literal["boto3", "fast"]
-"""A client that a class makes for itself, in place of the one that its settings name."""
 
 
 class Given(TypedDict, total=False):
