@@ -141,8 +141,8 @@ class Reader:
         It reads every segment of each range of time that the page touches, one for each settle that
         the range has seen, and holds no more than the page and 1 MB of segments in memory.
         Each page is read at its own time: no later page has a stray that is settled below `after`
-        meanwhile. In a Region that is not the home of a lane, a page may lack entries whose segment
-        has not arrived yet. Raises as `history` does.
+        meanwhile. In a Region that is not the home of a lane, and with consistent=False at home
+        too, a page may lack entries whose segment has not arrived yet. Raises as `history` does.
         """
         return self._run(
             history_page(self._rules, counter, since=since, until=until, after=after, limit=limit)
