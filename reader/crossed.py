@@ -13,6 +13,7 @@ ceases to hold.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from ledger.core.checks import check_counter
 from ledger.core.limit import IN, Threshold
@@ -39,8 +40,7 @@ class Crossed:
     as_of: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """thresholds: those given, in order, as above or below a number; None for one that does not
     apply here.
     """

@@ -5,8 +5,7 @@ can help.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ledger.core.errors import LedgerError
 from service.jobs import Job
@@ -21,16 +20,14 @@ class NotPut(LedgerError):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """A job to send. delay_s: seconds until a receiver gets it; SQS takes DELAY_S_MAX at most."""
 
     job: Job
     delay_s: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueue:
+class Enqueue(NamedTuple):
     """Put messages on the work queue.
 
     Answer: for each, in order, None if it is there, or NotPut.
@@ -39,8 +36,7 @@ class Enqueue:
     messages: tuple[Message, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetter(NamedTuple):
     """Put a message that only a person can help on the DLQ. Answer: None. Raises NotPut."""
 
     body: str

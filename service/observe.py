@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from types import UnionType
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
@@ -51,8 +50,7 @@ class Nowhere:
     def flush_metrics(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(NamedTuple):
     """Writes the logs and metrics of a function; a process makes one."""
 
     logger: Logger

@@ -12,9 +12,10 @@ a period then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import NamedTuple
 
 from ledger.core.checks import plain_length, to_datetime, to_ms
 from ledger.core.errors import InvalidSettings, PeriodOver, shown
@@ -63,8 +64,7 @@ class Keep:
             raise InvalidSettings(f"carry={shown(self.carry)} is not an int from 0 to 10**18.")
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """A name with a period, and the Keep of its prefix. Times are milliseconds since 1970."""
 
     base: str
@@ -83,7 +83,7 @@ class Term:
     @property
     def before(self) -> Term:
         """The period before."""
-        return replace(self, span=self.span.before)
+        return self._replace(span=self.span.before)
 
     @property
     def first_ms(self) -> int:

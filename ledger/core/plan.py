@@ -8,9 +8,8 @@ up. Nobody else looks for prefixes of one counter, and nobody else asks whether 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ledger.core import tokens
 from ledger.core.checks import to_datetime
@@ -27,8 +26,7 @@ _lane = lru_cache(LANES_MAX)(Lane)
 """A lane checks itself when it is made; those that a process uses again are made once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """counter: its name. regions: of the settings. shards: how many lanes it has in each of them.
 
     limit: None where it has none. thresholds: whichever Region publishes them. keep: of its

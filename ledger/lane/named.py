@@ -4,7 +4,7 @@ Rule 1: A module that names them, such as `ring`, loads nothing of the compactor
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 KEYS_MAX, BETWEEN_MAX = 5_000, 10
 """How many keys and ranges name items, as many as the messages of one batch have; more need
@@ -12,8 +12,7 @@ fewer, wider ranges.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """Items of a lane by their sort keys.
 
     between: pairs of a first and a last key, for all items in between, too.

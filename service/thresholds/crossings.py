@@ -9,8 +9,7 @@ of the next one, breaks its condition, or it writes what is there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ledger.core.actions import Remove, Set
 from ledger.core.checks import check_counter
@@ -25,8 +24,7 @@ BOUNDS = ("above", "below")
 NUMBERS = ("number", "value", "at_ms", "told")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crossing:
+class Crossing(NamedTuple):
     """The last crossing of a threshold. number: how many there were. side: the one to which the
     value came.
 

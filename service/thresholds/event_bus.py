@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -31,8 +31,7 @@ class NotPublished(LedgerError):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Publish:
+class Publish(NamedTuple):
     """Put the event of a crossing on the event bus. Answer: None, the bus has it. Raises
     LedgerError: the bus may have it or not, and the same again does no harm."""
 
