@@ -37,7 +37,7 @@ from reader import Reader
 
 DELAY_MS = 4
 CALLERS, SMALL = (1, 32, 256), (4,)
-TURN_S, SMALL_S, WARM_S = 1.0, 0.05, 0.2
+TURN_S, SMALL_S, WARM_S = 0.7, 0.05, 0.2
 TURNS = 3
 COUNTERS = 1_000  # of gathered adds
 MANY = 32  # callers, of whom the goals are
