@@ -7,6 +7,7 @@ table and no environment.
 
 import argparse
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,30 @@ def _share_parameters(operations: list[dict[str, Any]], shared: dict[str, Any]) 
                 operation["parameters"][place] = {"$ref": f"#/components/parameters/{name}"}
 
 
+def for_agents(url: str) -> dict[str, Any]:
+    """The document for a gateway that makes a tool of each operation, such as Amazon Bedrock
+    AgentCore's. `url`: of the deployed API.
+
+    It leaves out what such a gateway does not take, and what it does itself: anyOf and not (their
+    descriptions say the same), other media types than JSON, and who may call. A tool's arguments
+    have no places, so a route whose path repeats a name of its body is not a tool.
+    Source:
+    https://docs.aws.amazon.com/bedrock-agentcore/latest/devguide/gateway-schema-openapi.html
+    """
+    said: dict[str, Any] = json.loads(json.dumps(document()), object_hook=_without_choices)
+    del said["security"], said["components"]["securitySchemes"]
+    del said["components"]["responses"]["Problem"]["content"]
+    paths = {path: operations for path, operations in said["paths"].items() if "{" not in path}
+    return said | {"servers": [{"url": url}], "paths": paths}
+
+
+def _without_choices(said: dict[str, Any]) -> dict[str, Any]:
+    """A schema that may be null becomes what it is when it is there; any other choice goes."""
+    said.pop("not", None)
+    kinds = [kind for kind in said.pop("anyOf", []) if kind != {"type": "null"}]
+    return (kinds[0] if len(kinds) == 1 else {}) | said
+
+
 def text() -> str:
     return _json(document()) + "\n"
 
@@ -104,9 +129,26 @@ def _json(said: Any, indent: int = 0) -> str:
     return f"{line[0]}{start}{members}{start[:-2]}{line[-1]}"
 
 
-if __name__ == "__main__":
-    argparse.ArgumentParser(
+def main() -> None:
+    parser = argparse.ArgumentParser(
         prog="python -m service.api.openapi", description=f"Writes {FILE}."
-    ).parse_args()
-    FILE.write_text(text())
-    print(f"wrote {FILE}")
+    )
+    parser.add_argument(
+        "--agents",
+        type=Path,
+        metavar="FILE",
+        help="writes the document for a gateway of tools instead, of the API at LEDGER_API_URL",
+    )
+    file: Path | None = parser.parse_args().agents
+    if file is None:
+        FILE.write_text(text())
+    else:
+        url = os.environ.get("LEDGER_API_URL", "")
+        if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", url):
+            parser.error(f"LEDGER_API_URL is {url!r}: set it to the API's URL, https://...")
+        file.write_text(_json(for_agents(url)) + "\n")
+    print(f"wrote {file or FILE}")
+
+
+if __name__ == "__main__":
+    main()
