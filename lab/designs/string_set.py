@@ -3,9 +3,10 @@
 Promises: an id counts once while it is in the set; the set has at most `ceiling` ids, and "full"
 and "duplicate" are told apart, because the failed condition shows the item; one read lists who is
 in.
+An id can be taken out again, in one request, too.
 Limits: every change and every read costs the units of the whole set, and at 400 KB it ends: some
 10,000 ids of 36 characters (ItemTooLarge). It counts things, not amounts. Regions overwrite each
-other's set. That ids can be taken out again is left out here.
+other's set. Nothing remembers an id that was taken out: a late retry puts it in again.
 Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/
 """
 
@@ -33,6 +34,22 @@ class Include:
 
     def after(self, there: Value | None) -> Value | None:
         return {"SS": sorted({*(there or {"SS": ()})["SS"], self.element})}
+
+
+@dataclass(frozen=True, slots=True)
+class Exclude:
+    """Take an element out of a set of texts; the last one takes the set with it."""
+
+    clause: ClassVar[str] = "DELETE"
+    path: str
+    element: str
+
+    def expression(self, names: Names) -> tuple[str, str]:
+        return self.clause, f"{names.path(self.path)} {names.value({'SS': [self.element]})}"
+
+    def after(self, there: Value | None) -> Value | None:
+        left = sorted({*(there or {"SS": ()})["SS"]} - {self.element})
+        return {"SS": left} if left else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +86,15 @@ class StringSet(SingleItem):
         if there is None:
             return "recorded"
         return "replayed" if Contains(IDS, text(key)).holds(there) else "refused"
+
+    def remove(self, counter: str, key: str, shard: int = 0) -> Program[Outcome]:
+        """Take an id out; "replayed": it is not in."""
+        there: Item | None = yield Update(
+            self.item_key(counter, shard),
+            (Exclude(IDS, key),),
+            condition=Contains(IDS, text(key)),
+        )
+        return "recorded" if there is None else "replayed"
 
     def history(self, counter: str) -> Program[list[int]]:
         return [1] * (yield from self.value(counter))

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from lab.designs import Claims, Design, Outcome, every
+from lab.designs.hybrid import THING, Hybrid
 from lab.designs.simulated import Simulated, Task
 from lab.designs.string_set import StringSet
 from lab.measure.compare import FOLDED
 from lab.measure.one_counter import EU, SCENARIOS, START_MS, C, Scenario, count
 from ledger.core.errors import TokenConflict
-from ledger.core.requests import Program, Result
+from ledger.core.requests import Key, Program, Result, keyed
 from simulator.choices import Drawn
 from simulator.world import World
 
@@ -149,3 +150,35 @@ def test_a_set_tells_full_from_duplicate() -> None:
         "recorded",
         "refused",
     ]
+
+
+@pytest.mark.parametrize("design", [StringSet(), Hybrid()], ids=lambda design: design.name)
+def test_what_is_taken_out_counts_no_more_and_is_forgotten(design: Any) -> None:
+    world = OnWorld()
+    assert [world.add(design, key) for key in "ab"] == ["recorded"] * 2
+    world.settle(design)
+    removed = [world.run(design.remove(C, key)) for key in ("a", "a", "never")]
+    assert removed == ["recorded", "replayed", "replayed"]
+    world.settle(design)
+    assert world.value(design) == 1
+    assert world.run(design.remove(C, "b")) == "recorded"
+    world.settle(design)
+    assert world.value(design) == 0
+    assert world.add(design, "a") == "recorded"  # a late retry
+    world.settle(design)
+    assert world.value(design) == 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_things_records_take_it_from_the_count_once(seed: int) -> None:
+    world, design = OnWorld(seed), Hybrid()
+    for key in "ab":
+        world.add(design, key)
+    world.run(design.remove(C, "a"))
+    records = [partial(design.consume, keyed(Key(f"{THING}{C}", key))) for key in "aabb"]
+    world.at_once(*records)
+    world.settle(design)
+    assert (world.value(design), world.run(design.at_most(C))) == (1, 1)
+    world.run(design.remove(C, "b"))
+    world.settle(design)
+    assert world.run(design.at_most(C)) == 0
