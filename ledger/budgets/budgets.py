@@ -26,6 +26,7 @@ from ledger.core import clocks
 from ledger.core.again import TRIES_MAX
 from ledger.core.checks import check_counter, check_key, check_time, plain_length, to_datetime
 from ledger.core.errors import InvalidInput, InvalidKey, LedgerError, shown
+from ledger.core.keys import NEEDS_NO_AT, at_of
 
 TIMEOUT = timedelta(minutes=10)
 LONGEST = "/rest"
@@ -80,9 +81,10 @@ class Budgets:
         or `async with`.
 
         estimate, and every cost: a whole number from 0 to 10**18, such as micro-dollars or tokens.
-        call, at: the name of the call, with its counters. Give both again to repeat the call, in
-        any process of this Region, whatever its timeout: it reserves once, also after an error. A
-        call that has ended, or was refused, needs a new name. Raises InvalidInput.
+        call, at: the name of the call, with its counters; a `call` that is a ULID or a UUIDv7
+        needs no `at`, as in `Ledger.add`. Give the same again to repeat the call, in any process of
+        this Region, whatever its timeout: it reserves once, also after an error. A call that has
+        ended, or was refused, needs a new name. Raises InvalidInput.
         """
         names = check_counters(counters)
         for name in names:
@@ -92,10 +94,11 @@ class Budgets:
                     f"{beside} counts what {name} refuses of a cost, and has a limit. Nothing was "
                     "written. Give another over=."
                 )
+        at = at_of(call, at)
         if (call is None) is not (at is None):
             raise InvalidKey(
                 "call or at came alone. Nothing was written. Give both, and the same to repeat "
-                "the call."
+                f"the call. {NEEDS_NO_AT}"
             )
         when = self.now() if at is None else to_datetime(check_time("at", at))
         id = (

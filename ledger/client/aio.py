@@ -121,7 +121,7 @@ class AsyncLedger(Edge):
         amount: int,
         *,
         idempotency_key: str,
-        at: datetime,
+        at: datetime | None = None,
         region: str | None = None,
     ) -> Transfer:
         """As `Ledger.transfer`."""

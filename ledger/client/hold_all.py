@@ -31,6 +31,7 @@ from ledger.core.errors import (
     LimitReached,
     shown,
 )
+from ledger.core.keys import at_of
 from ledger.core.requests import Program
 from ledger.core.values import Change, Delta
 from ledger.gate import holds
@@ -69,6 +70,7 @@ def prepare(
     if not is_named:
         idempotency_key, at = rules.randomness().hex(), to_datetime(rules.clock())
     elif idempotency_key is not None:
+        at = at_of(idempotency_key, at)
         idempotency_key = name_of(idempotency_key, names)
     changes = [Change(name, amount, idempotency_key, at, region) for name in names]
     prepared = preparing.prepare_named_hold if is_named else preparing.prepare_hold

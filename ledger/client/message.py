@@ -13,7 +13,7 @@ docs/producers.md.
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
 from operator import attrgetter, itemgetter
 from typing import Any, NoReturn, TypeVar
@@ -38,6 +38,7 @@ from ledger.core.errors import (
     InvalidTime,
     shown,
 )
+from ledger.core.keys import NEEDS_NO_AT, time_in
 from ledger.core.values import Change, CheckedChange, Then, check_changes, checked_change
 
 Made = TypeVar("Made")
@@ -58,11 +59,15 @@ _RFC_3339 = re.compile(
 
 
 def dumps(change: Change) -> str:
-    """The message of a change, with `at` to the millisecond. Raises InvalidMessage."""
+    """The message of a change, with `at` to the millisecond; where it has none, with the time in
+    its key. Raises InvalidMessage.
+    """
     if not isinstance(change, Change):
         raise InvalidMessage(
             f"A message carries a Change(counter, change, ...), not {shown(change)}."
         )
+    if change.at is None:  # a reader of messages then needs to know nothing of keys
+        change = replace(change, at=time_in(change.idempotency_key))
     checked = _checked(_fields_of(change))
     said = {name: getattr(checked, name) for name in NAMES if getattr(checked, name) is not None}
     said["at"] = time_text(said["at"])
@@ -168,12 +173,20 @@ def _plain(said: object) -> CheckedChange | None:
 
 def _by_field(said: object) -> CheckedChange:
     """The change. Raises InvalidMessage, which names the field."""
-    given = _members(said, "The change", NAMES, OPTIONAL)
-    *named, said_at = _required_of(given)
-    at, then = _named("at", time_of, said_at), given.get("then")
+    given = _members(said, "The change", NAMES, OPTIONAL | {"at"})
+    at, then = _at(given), given.get("then")
     if then is not None:
         then = _named("then", _then, then)
-    return _checked((*named, at, given.get("region"), then))
+    return _checked(map((given | {"at": at, "then": then}).get, NAMES))
+
+
+def _at(given: dict[str, Any]) -> datetime:
+    """The time in the message, or in its key."""
+    if "at" in given:
+        return _named("at", time_of, given["at"])
+    if own := time_in(given["idempotency_key"]):
+        return own
+    raise InvalidMessage(f"The change lacks the field at. {NEEDS_NO_AT}", "at")
 
 
 def _then(said: object) -> Then:
@@ -250,6 +263,8 @@ def _within(name: str, error: InvalidInput) -> InvalidMessage:
 
 
 def _check_time(at: object) -> datetime:
+    if at is None:
+        raise InvalidTime(f"A change's time is an aware datetime, not None. {NEEDS_NO_AT}")
     at_ms = check_time("A change's time", at)
     if not 0 <= at_ms <= LAST_MS:
         raise InvalidTime(f"A change's time is from 1970 to the year 9999, not {shown(at, 80)}.")

@@ -2,7 +2,8 @@
 that these make of what the caller passes. So a refusal here has written nothing.
 
 Rule 1: with a key the token follows from the counter, the key and `at`, so that a retry names the
-same item; without one this file draws it, once, and the caller keeps it.
+same item. Where `at` is left out it is the time in the key (core/keys.py). Without a key this file
+draws the token, once, and the caller keeps it.
 Rule 2: a period takes only changes of its own time (core/keep.py).
 """
 
@@ -22,6 +23,7 @@ from ledger.core.checks import (
     check_key,
     check_length,
     check_time,
+    to_ms,
 )
 from ledger.core.errors import (
     InvalidChange,
@@ -208,14 +210,27 @@ def _token(rules: Rules, counter: str, change: Change, kind: str = "") -> str:
         raise InvalidKey(
             "at came without idempotency_key. Nothing was written. Give both or neither."
         )
-    if at is None:
-        raise InvalidKey(
-            "idempotency_key came without at. Nothing was written. Give both, and the same ones "
-            "on every retry."
-        )
     # the name of a step may be longer than a key, and was made of checked parts
     name = key if isinstance(key, tokens.Step) else check_key(key)
-    return tokens.keyed(counter, name, check_at(check_time("at", at), rules.clock), kind)
+    at_ms = _own_time_ms(rules, name) if at is None else check_at(check_time("at", at), rules.clock)
+    return tokens.keyed(counter, name, at_ms, kind)
+
+
+def _own_time_ms(rules: Rules, key: str) -> int:
+    """The time that a key brings, for a change without `at`. Raises InvalidKey, InvalidTime."""
+    from ledger.core.keys import NEEDS_NO_AT, time_in
+
+    own = time_in(key)
+    if own is None:
+        raise InvalidKey(
+            "idempotency_key came without at. Nothing was written. Give both, and the same ones "
+            f"on every retry. {NEEDS_NO_AT}"
+        )
+    try:
+        return check_at(to_ms(own), rules.clock)
+    except InvalidTime as error:
+        why = f"{error.why} That is the key's own time: give `at`, or another key."
+        raise InvalidTime(why) from None
 
 
 def _delta(rules: Rules, plan: Plan, change: Change, token: str) -> Delta:

@@ -99,7 +99,8 @@ class ChangeQueue:
 
     def send(self, change: Change) -> str:
         """Queue one change, in a message of its own, and return the MessageId. The change needs its
-        idempotency key and `at`, and `region` when it may go to another Region's queue later.
+        idempotency key, `at` unless the key brings its time, and `region` when it may go to another
+        Region's queue later.
 
         Raises InvalidInput (nothing sent; InvalidMessage names the field) and NotQueued (send the
         same change again).

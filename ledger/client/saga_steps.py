@@ -15,6 +15,7 @@ from datetime import datetime
 from ledger.core import tokens
 from ledger.core.checks import check_change, check_counter, check_key
 from ledger.core.errors import InvalidChange, InvalidInput, InvalidKey, shown
+from ledger.core.keys import at_of
 from ledger.core.values import Change, Then
 
 KEY_BYTES_MAX = 1_012
@@ -26,7 +27,7 @@ def transfer_of(
     target: str,
     amount: int,
     idempotency_key: str,
-    at: datetime,
+    at: datetime | None,
     region: str | None = None,
 ) -> Change:
     """A transfer, as the change of its source and the one that follows. Raises InvalidInput."""
@@ -36,9 +37,8 @@ def transfer_of(
             f"A transfer is of 1 to 10**18, from the source to the target, not of {shown(amount)}."
         )
     source, target = check_counter(source), check_counter(target)
-    return checked(
-        Change(source, -number, check_key(idempotency_key), at, region, Then(target, number))
-    )
+    key = check_key(idempotency_key)
+    return checked(Change(source, -number, key, at_of(key, at), region, Then(target, number)))
 
 
 def checked(change: Change) -> Change:

@@ -103,10 +103,11 @@ class Ledger:
         sends one PutItem, and before the first one of this object a GetItem of the table's shape.
 
         counter: 1 to 256 printable ASCII characters without spaces. change: an int of magnitude at
-        most 10**18. idempotency_key (1 to 1,024 bytes) and at (an aware datetime, 1970 to five
-        minutes ahead: when the change was decided, the same on every retry; kept to the
-        millisecond) go together. region: where the change was first requested, when that is not
-        here: a fail-over must name it, or the change counts in two lanes.
+        most 10**18. idempotency_key: 1 to 1,024 bytes; it needs `at`, unless it is a ULID or a
+        UUIDv7 in its canonical spelling: where you leave out `at` it is the time in the key. at: an
+        aware datetime, 1970 to five minutes ahead, kept to the millisecond: when the change was
+        decided, the same on every retry. region: where the change was first requested, when that is
+        not here: a fail-over must name it, or the change counts in two lanes.
 
         For work that takes longer than `allowed_lateness_ms`, let `at` be its end, and note it
         once, before the first attempt: with an older `at` the change may be a stray, in no value
@@ -265,7 +266,7 @@ class Ledger:
         amount: int,
         *,
         idempotency_key: str,
-        at: datetime,
+        at: datetime | None = None,
         region: str | None = None,
     ) -> Transfer:
         """Move `amount`, 1 to 10**18, from one counter to another, exactly once. It makes an `add`

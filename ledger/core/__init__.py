@@ -5,6 +5,7 @@
 | values, limit | changes, lanes, receipts; limits |
 | period, period_name, keep, days | periods, and days |
 | tokens, ranges, entries | the name of a change, sets of names, entries of 24 bytes |
+| keys | the time in a key that brings it |
 | checks, errors, decoding | what a caller may pass, and every error |
 | settings, variables | the settings of a process, which check themselves; their variables |
 | plan | what the settings say of one counter: its lanes, its limit, its period |

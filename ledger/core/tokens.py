@@ -17,7 +17,8 @@ RANDOM_BYTES, BYTES = 10, 16
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = [first + second for first in _DIGITS for second in _DIGITS]
 _TO_BASE32HEX = bytes.maketrans(_DIGITS.encode(), b"0123456789ABCDEFGHIJKLMNOPQRSTUV")
-_CANONICAL = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
+_CANONICAL = re.compile(ULID)
 
 
 def make(time_ms: int, randomness: bytes) -> str:

@@ -15,16 +15,15 @@ import uuid
 from datetime import datetime
 
 from ledger.core import tokens
-from ledger.core.checks import to_datetime, to_ms
+from ledger.core.checks import to_ms
+from ledger.core.keys import UUID_V7, time_in
 from service.api.problems import Problem
 
 _QUOTED = r'"(?:[ !#-\[\]-~]|\\["\\]){1,1024}"'
 HEADER = rf"^(?:{_QUOTED}|[!#-~](?:[ -~]{{0,1022}}[!-~])?)$"
 """A key in the header: as it is, or in quotes with `\\` before a quote and a backslash."""
 
-ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
-UUID_V7 = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-TIMED = f"^(?:{ULID}|{UUID_V7})$"
+TIMED = f"^(?:{tokens.ULID}|{UUID_V7})$"
 """A key that carries its time: a ULID or a UUIDv7 in its canonical spelling."""
 
 _MISSING = (
@@ -60,29 +59,30 @@ def key_of_header(header: str | None) -> str:
 
 def time_of_key(key: str, at: datetime | None) -> datetime:
     """The instant that a key with its `at` stands for. Raises Problem."""
-    canonical, own_ms = _with_time(key)
-    if key == canonical:
+    own = time_in(key)
+    if own is not None:
         # Rule 5: the API refuses two instants that differ, because a retry with only one of them
         # would count again.
-        if at is not None and to_ms(at) != own_ms:
+        if at is not None and to_ms(at) != to_ms(own):
             raise Problem("invalid-time", _TWO_TIMES)
-        return to_datetime(own_ms)
+        return own
     if at is not None:
         return at
     # Rule 4: any other key needs `at`.
+    canonical = _canonical(key)
     if canonical is None:
         raise Problem("invalid-time", _NO_TIME)
     raise Problem("invalid-key", _NOT_CANONICAL, members={"canonical": canonical})
 
 
-def _with_time(key: str) -> tuple[str | None, int]:
-    """The canonical spelling of a ULID or a UUIDv7 and its milliseconds since 1970; None for any
-    other key.
-    """
-    if key.isascii() and tokens.is_token(key.upper()):
-        return key.upper(), tokens.time_ms(key.upper())
+def _canonical(key: str) -> str | None:
+    """The canonical spelling of a ULID or a UUIDv7; None for any other key."""
+    if not key.isascii():
+        return None
+    if tokens.is_token(key.upper()):
+        return key.upper()
     try:
-        named = uuid.UUID(key) if key.isascii() else None
+        named = uuid.UUID(key)
     except ValueError:
-        named = None
-    return (str(named), named.int >> 80) if named and named.version == 7 else (None, 0)
+        return None
+    return str(named) if named.version == 7 else None

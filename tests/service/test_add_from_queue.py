@@ -12,7 +12,7 @@ import pytest
 
 from ledger import Ledger, Limit, Settings
 from ledger.client.message import time_of, time_text
-from ledger.core import errors
+from ledger.core import errors, tokens
 from ledger.core.checks import to_datetime
 from ledger.core.requests import Put, PutMany, Update
 from ledger.core.values import Change
@@ -77,6 +77,19 @@ def test_a_batch_is_one_request_and_a_repeat_counts_once() -> None:
     assert (service.value(), service.counted("DeltasReplayed")) == (sum(4**n for n in range(11)), 3)
     counts = {"messages": 3, "changes": 4, "buried": 0, "failed": 0}
     assert service.lines()[-1] == ("info", "added a batch", counts)
+
+
+def test_a_message_without_at_has_the_time_in_its_key() -> None:
+    service, key = adding(), tokens.make(AT_MS - 1, bytes(10))
+    left_out = message(0, idempotency_key=key, at=...)
+    moved = message(
+        0, change=-1, idempotency_key=key, at=..., then={"counter": "b", "change": 1}, counter="a"
+    )
+    assert service.adds(left_out, moved, message(1, at=...)) == []
+    given = message(0, idempotency_key=key, at=time_text(to_datetime(AT_MS - 1)))
+    assert service.adds(left_out, given, moved) == []
+    assert (service.value(), service.value("a"), service.value("b")) == (1, -1, 1)
+    assert [why for _, why in service.dead_letters()] == ["InvalidMessage"]
 
 
 def test_a_copy_names_what_was_wrong_and_the_line_the_change() -> None:
