@@ -22,6 +22,7 @@ from ledger import Hold
 from ledger.client.message import time_of, time_text
 from ledger.core.checks import to_datetime
 from ledger.core.errors import OutcomeUnknown, shown
+from ledger.core.keys import NEEDS_NO_AT, at_of
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import (
@@ -67,7 +68,7 @@ def key_and_time(
     call: Call, words: list[str], key: str | None, at: str | None, home_region: str | None
 ) -> KeyAndTime:
     """The key and time of the command in `words`. Raises InvalidTime, Wrong."""
-    when = None if at is None else time_of(at)
+    when = at_of(key, None if at is None else time_of(at))
     made = key is None and when is None
     if made:
         key, when = (
@@ -76,7 +77,8 @@ def key_and_time(
         )
     if key is None or when is None:
         message = "--key and --at go together. Nothing was sent."
-        raise Wrong("InvalidKey", message, "Give both, or neither: then ledgerctl makes both.")
+        remedy = f"Give both, or neither: then ledgerctl makes both. {NEEDS_NO_AT}"
+        raise Wrong("InvalidKey", message, remedy)
     region = home_region or call.settings.region
     command = [
         "ledgerctl",

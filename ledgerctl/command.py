@@ -128,7 +128,10 @@ Scan = Annotated[
 ]
 Key = Annotated[
     str | None,
-    typer.Option(help="The idempotency key; it needs --at. Without both, they are made."),
+    typer.Option(
+        help="The idempotency key; it needs --at, unless it is a ULID or a UUIDv7. Without both, "
+        "they are made."
+    ),
 ]
 At = Annotated[str | None, typer.Option(help="When you first asked for it: 2010-12-01T08:26:00Z.")]
 WHERE = "Where you first asked for it, if that is not --region: a fail-over."

@@ -7,9 +7,10 @@ Rule 2: A failure of the table stops the import after the rows that it took.
 Rule 3: Memory is that of one batch.
 """
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -22,12 +23,14 @@ from ledgerctl import forms
 from ledgerctl.call import Call
 from ledgerctl.command import FileFormat, command
 from ledgerctl.failures import cut_off
-from ledgerctl.forms import CutFile
+from ledgerctl.forms import CutFile, Form
 from ledgerctl.importing import Import
 from ledgerctl.rows import (
     DEFAULT,
     BadRows,
     Columns,
+    Row,
+    brings_time,
     check_template,
     rows_of,
 )
@@ -75,7 +78,8 @@ def import_(
     Run it again after any failure: nothing counts twice.
 
     Rows need counter, change, idempotency_key and at (and may have region), or come from `export`.
-    For other columns give templates. Bad rows go to FILE.bad.csv or FILE.bad.jsonl with the reason.
+    A key that is a ULID or a UUIDv7 needs no at. For other columns give templates. Bad rows go to
+    FILE.bad.csv or FILE.bad.jsonl with the reason.
     """
     path, columns = Path(file), Columns(counter, change, key or DEFAULT.key, at)
     with ExitStack() as stack:
@@ -84,9 +88,9 @@ def import_(
         )
         names, rows = rows_of(lines, form)
         by_token = key is None and (names is None or "token" in names)
-        for option, template in asdict(columns).items():
-            if not (by_token and names is not None and option in ("key", "at")):
-                check_template(option, template, names, form)
+        first = list(islice(rows, 1))
+        _check_templates(columns, by_token, names, first, form)
+        rows = chain(first, rows)
         if home_region is not None:
             check_template("home-region", home_region, names, form)
         bad = BadRows(form, names)
@@ -107,3 +111,20 @@ def import_(
             )
             raise cut_off(failure, call.where, said, remedy) from None
     done.show()
+
+
+def _check_templates(
+    columns: Columns,
+    by_token: bool,
+    names: Sequence[str] | None,
+    first: Sequence[Row],
+    form: Form,
+) -> None:
+    """Raises BadTemplate. first: the first row, if there is one."""
+    unchecked = {"key", "at"} if by_token and names is not None else set()
+    # a file needs no column of times where its keys bring them, as that of its first row does
+    if columns.at == DEFAULT.at and names is not None and "at" not in names:
+        unchecked |= {"at" for row in first if brings_time(columns, row)}
+    for option, template in asdict(columns).items():
+        if option not in unchecked:
+            check_template(option, template, names, form)

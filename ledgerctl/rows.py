@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TextIO
 
 from ledger.client.message import NAMES, OPTIONAL, parsed, read
 from ledger.core.errors import InvalidMessage, shown
+from ledger.core.keys import NEEDS_NO_AT, time_in
 from ledger.core.values import Change
 from ledgerctl.failures import Wrong
 from ledgerctl.forms import SEPARATORS, Form, shown_separator
@@ -199,11 +200,12 @@ def message_in(row: Mapping[str, Any]) -> Change:
     """The change of a row that is a message, as the queue and the API read it; beside it, a file of
     bad rows has its line and the reason. Raises BadRow."""
     said = {name: value for name, value in row.items() if name not in (LINE, REASON)}
+    has_time = time_in(said.get("idempotency_key")) is not None
     for name in NAMES:
-        if name not in said and name not in OPTIONAL:
+        if name not in said and name not in OPTIONAL and not (has_time and name == "at"):
             raise BadRow(
                 f"There is no {name!r}. A row is a message; for rows of another form give "
-                "templates."
+                "templates." + (f" {NEEDS_NO_AT}" if name == "at" else "")
             )
     try:
         return read(said)
@@ -220,14 +222,32 @@ def change_of(columns: Columns, row: Mapping[str, Any]) -> Change:
 
     Raises BadRow, BadTemplate.
     """
-    number, text = number_of(columns, row), filled("at", columns.at, row)
+    number, at = number_of(columns, row), _at(columns, row)
+    counter, key = filled("counter", columns.counter, row), filled("key", columns.key, row)
+    if at is None and time_in(key) is None:
+        raise BadRow(f"There is no 'at'. {NEEDS_NO_AT}")
+    return Change(counter, number, key, at)
+
+
+def brings_time(columns: Columns, row: Row) -> bool:
+    """Whether the key of a row brings its time. Raises BadTemplate."""
+    with suppress(BadRow):
+        return time_in(filled("key", columns.key, row.fields)) is not None
+    return False
+
+
+def _at(columns: Columns, row: Mapping[str, Any]) -> datetime | None:
+    """The time of a row; None where the row has none and no template asks for it.
+
+    Raises BadRow, BadTemplate.
+    """
+    if columns.at == DEFAULT.at and row.get("at") in (None, ""):
+        return None
+    text = filled("at", columns.at, row)
     try:
-        at = datetime.fromisoformat(text.upper())
+        return datetime.fromisoformat(text.upper())
     except ValueError:
         raise BadRow(f"--at {columns.at!r} gives {shown(text)}, not a time of ISO 8601.") from None
-    return Change(
-        filled("counter", columns.counter, row), number, filled("key", columns.key, row), at
-    )
 
 
 def number_of(columns: Columns, row: Mapping[str, Any]) -> int:

@@ -123,6 +123,8 @@ TYPED = [
         for number in ("1_000", " 3", "٣", "--3", "1.0")
     ),
     ("add c\t1\t--key\tk", "--key and --at go together"),
+    ("add c\t1\t--key\tk", "a ULID or a UUIDv7, in its canonical spelling, needs no `at`"),
+    (f"add c\t1\t--key\t{'7' * 26}", "more than five minutes ahead"),
     ("add c\t1\t--home-region\tmars-1", "is not one of regions"),
     ("history c\t--since\tyesterday", "such as 2010-12-01T08:26:00Z"),
     ("verify stok:1", "Nobody has added to 'stok:1'. `ledgerctl list` names the counters"),

@@ -208,6 +208,51 @@ def test_a_row_of_jsonl_is_the_message_of_every_other_door(tmp_path: Path) -> No
     assert 10 < taken < len(MESSAGES) - 20, taken
 
 
+ULID, MINTED = "01JGGKGE064BG4X58772SZHBM0", "2025-01-01T09:35:20.070Z"
+UUID_V7 = "01942138-3806-7abc-8def-0123456789ab"
+IN_KEYS: list[tuple[str, str, str]] = [  # a name, its text, options
+    ("a.csv", f"counter,change,idempotency_key\nc,5,{ULID}\nc,6,{UUID_V7}\n", ""),
+    ("a.csv", f"counter,change,idempotency_key,at\nc,5,{ULID},\nc,6,{UUID_V7},{MINTED}\n", ""),
+    ("a.csv", f"n,k\n5,{ULID}\n6,{UUID_V7}\n", "--counter c --change {n} --key {k}"),
+    (
+        "a.jsonl",
+        f'{{"n": 5, "k": "{ULID}"}}\n{{"n": 6, "k": "{UUID_V7}", "at": "{MINTED}"}}\n',
+        "--counter c --change {n} --key {k}",
+    ),
+    (
+        "a.jsonl",
+        f'{{"counter": "c", "change": 5, "idempotency_key": "{ULID}"}}\n'
+        f'{{"counter": "c", "change": 6, "idempotency_key": "{UUID_V7}"}}\n',
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "options"), IN_KEYS)
+def test_a_row_whose_key_brings_its_time_needs_no_at(
+    name: str, text: str, options: str, tables: Tables, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    tables(f"import {path} {options}", says="2 recorded")
+    for key, change in ((ULID, 5), (UUID_V7, 6)):
+        tables(f"add c {change} --key {key} --at {MINTED}", says="replayed")
+        tables(f"add c {change} --key {key}", says="replayed")
+    # beside these a row with another key is a bad row, with the reason
+    path.write_text(text + text.splitlines()[-1].replace(UUID_V7, "k").replace(MINTED, "") + "\n")
+    tables(f"import {path} {options}", 1, says="2 replayed")
+    bad = path.with_name(f"a.bad{path.suffix}").read_text()
+    assert "There is no 'at'." in bad
+    assert "needs no `at`" in bad
+
+
+def test_a_file_without_times_needs_keys_that_bring_them(tables: Tables, path: Path) -> None:
+    for key in ("k", ULID.lower()):
+        path.write_text(f"counter,change,idempotency_key\nc,5,{key}\nc,6,{ULID}\n")
+        refused(tables(f"import {path}", 2), 2, "there is no column 'at'")
+    assert tables.held == {}
+
+
 def test_a_row_of_an_export_is_no_laxer(tmp_path: Path) -> None:
     path, good = (
         tmp_path / "changes.jsonl",
