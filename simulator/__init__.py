@@ -18,11 +18,33 @@ same history, and whoever finds a wrong one can replay and shorten it.
     happening.py  a request, with faults  strong.py    multi-Region strong consistency
     process.py    who sends requests      trace.py     a history as a person reads it
     double.py     all this as a table for your own tests
+    clocked.py    a table without lag and faults, on a clock of its own
+    fixtures.py   both as fixtures of pytest
 """
 
-from simulator.choices import Drawn, Replayed
-from simulator.double import Simulation
-from simulator.faults import Faults
-from simulator.world import World
+from typing import TYPE_CHECKING
 
 __all__ = ["Drawn", "Faults", "Replayed", "Simulation", "World"]
+
+if TYPE_CHECKING:
+    from simulator.choices import Drawn, Replayed
+    from simulator.double import Simulation
+    from simulator.faults import Faults
+    from simulator.world import World
+else:
+    # pytest loads fixtures.py, and so this file, in every run of whoever has the wheel: what
+    # imports the ledger waits until somebody wants it
+    _FILES = {
+        "Drawn": "choices",
+        "Faults": "faults",
+        "Replayed": "choices",
+        "Simulation": "double",
+        "World": "world",
+    }
+
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        if name not in _FILES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)

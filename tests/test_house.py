@@ -27,7 +27,7 @@ KNOWS = {
     "ledger": set(),
     "reader": {"ledger"},
     "compactor": {"ledger"},
-    "simulator": {"ledger"},
+    "simulator": {"ledger", "reader"},
     "infra": {"ledger"},
     "service": {"ledger", "reader", "compactor"},
     "ledgerctl": {"ledger", "reader", "compactor"},

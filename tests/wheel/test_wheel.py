@@ -16,11 +16,21 @@ from markdown_it import MarkdownIt
 from packaging.metadata import Metadata
 
 from ledger import __version__
-from tests.docs.pages import ROOT, blocks
+from simulator.fixtures import NEEDS_MOTO
+from tests.docs.pages import ROOT, blocks, source
 
 (WHEEL,) = (ROOT / "dist").glob("*.whl")
 (SOURCE,) = (ROOT / "dist").glob("*.tar.gz")
 README = ROOT / "README.md"
+YOUR_TESTS = ROOT / "docs" / "your-tests.md"
+INSTALLED = ROOT / "build" / "wheel"
+"""Where `make dist` installed the wheel, for this environment, with the newest of all packages."""
+
+ON_MOTO = """
+
+@pytest.mark.xfail(raises=pytest.fail.Exception)
+def test_on_moto(moto_counters): ...
+"""
 LAMBDAS = ROOT / ".venv" / "313" / "bin" / "python"
 PACKAGES = {
     name.partition(".")[0]
@@ -85,7 +95,7 @@ def test_the_wheel_works_alone_with_the_oldest_packages(python: Path, tmp_path: 
         pytest.skip("Lambda's Python is not here")
     there = tmp_path / "bin" / "python"
 
-    def run(*command: object) -> str:
+    def run(*command: object, code: int = 0) -> str:
         # without PYTHONPATH
         environ = {"HOME": os.environ["HOME"], "PATH": os.environ["PATH"], "COLUMNS": "80"}
         ran = subprocess.run(
@@ -96,7 +106,7 @@ def test_the_wheel_works_alone_with_the_oldest_packages(python: Path, tmp_path: 
             text=True,
             check=False,
         )
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+        assert ran.returncode == code, ran.stdout + ran.stderr
         return ran.stdout
 
     pip = (sys.executable, "-m", "pip", "--python", there, "--disable-pip-version-check")
@@ -105,10 +115,29 @@ def test_the_wheel_works_alone_with_the_oldest_packages(python: Path, tmp_path: 
     run(*install, "--require-hashes", "-r", ROOT / "requirements" / "oldest.lock")
     run(*install, WHEEL)
     run(*pip, "check")
-    (code,) = blocks(README, "python")
-    assert run(there, "-c", code).splitlines() == re.findall(
-        r"^ *print\(.*\)  # (.+)$", code, re.MULTILINE
+    (example,) = blocks(README, "python")
+    assert run(there, "-c", example).splitlines() == re.findall(
+        r"^ *print\(.*\)  # (.+)$", example, re.MULTILINE
     )
     assert run(tmp_path / "bin" / "ledgerctl", "--version") == f"ledgerctl {__version__}\n"
     assert "Add one change to a counter" in run(there, "-m", "ledgerctl", "--help")
     assert "dollars a month" in run(tmp_path / "bin" / "ledgerctl", "cost", "--changes", "10M")
+    # the fixtures, with the oldest pytest and no other plugin, and without moto
+    run(*install, "--require-hashes", "-r", ROOT / "requirements" / "pytest.lock")
+    (tmp_path / "test_ours.py").write_text(blocks(YOUR_TESTS, "python")[0] + ON_MOTO)
+    said = run(there, "-m", "pytest", "-q", "-rs", "--strict-markers", "test_ours.py")
+    assert "1 passed, 1 xfailed" in said
+    assert NEEDS_MOTO in run(there, "-m", "pytest", "--runxfail", "test_ours.py", code=1)
+
+
+def test_the_plugin_works_with_the_newest_pytest_and_moto(tmp_path: Path) -> None:
+    (tmp_path / "test_ours.py").write_text(source(YOUR_TESTS))
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", "-q", "--strict-markers", "test_ours.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(INSTALLED)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, "2 passed" in ran.stdout) == (0, True), ran.stdout + ran.stderr
