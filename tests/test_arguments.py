@@ -152,6 +152,8 @@ DIFFERS: dict[str, Any] = (
         "Delta": {"lane": LANE},
         "Limit": {"floor": 0, "ceiling": 10, "region": A},
         "Hold": {"delta": HELD.delta},
+        "Period": {"every": 1},
+        "Keep": {"anchor": to_datetime(0)},
     }
     | {
         "Threshold": {"region": A},

@@ -185,6 +185,7 @@ def set_limit(
     plan = rules.plan(check_counter(counter))
     if plan.keep is not None:
         check_base(plan.counter if plan.term is None else plan.term.base)
+        plan.check_window()
         plan.check_takes(rules.clock())
         for name, bound, beyond in (("floor", floor, 1), ("ceiling", ceiling, -1)):
             if plan.term is None and type(bound) is int and bound * beyond > 0:

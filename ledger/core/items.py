@@ -19,6 +19,7 @@ from ledger.core.entries import Entries, packed
 from ledger.core.errors import InvalidInput
 from ledger.core.keep import SECOND, Keep
 from ledger.core.limit import Limit, Shape
+from ledger.core.period_name import hour_of, hour_text
 from ledger.core.ranges import VERSION_MAX
 from ledger.core.requests import Item, Key, key_of, keyed
 from ledger.core.values import PACK_SPAN_MS, Checkpoint, CleanNote, Delta, Lane, Pack, Segment
@@ -270,6 +271,7 @@ def shape_item(shape: Shape, there: Item | None = None) -> Item:
                 "prefix": {"S": prefix},
                 "late_s": number(keep.late // SECOND),
                 "keep_s": number(keep.keep // SECOND),
+                **({"anchor": {"S": hour_text(keep.anchor)}} if keep.anchor else {}),
             }
         }
         for prefix, keep in sorted(shape.periods.items())
@@ -316,7 +318,9 @@ def _by_prefix(item: Item, name: str, decode: Callable[[Item], Value]) -> dict[s
 
 
 def _keep_of(said: Item) -> Keep:
-    return Keep(late=integer(said, "late_s") * SECOND, keep=integer(said, "keep_s") * SECOND)
+    late, keep = (integer(said, name) * SECOND for name in ("late_s", "keep_s"))
+    anchor = hour_of(text_of(said, "anchor")) if "anchor" in said else None
+    return Keep(late=late, keep=keep, anchor=anchor)
 
 
 def _limit(limit: Limit) -> Item:

@@ -17,9 +17,15 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
-from ledger.core.checks import plain_length, to_datetime, to_ms
-from ledger.core.errors import InvalidSettings, PeriodOver, shown
-from ledger.core.period_name import MARK, Span, parted
+from ledger.core.checks import check_aware, plain_length, to_datetime, to_ms
+from ledger.core.errors import (
+    InvalidCounter,
+    InvalidSettings,
+    InvalidTime,
+    PeriodOver,
+    shown,
+)
+from ledger.core.period_name import MARK, YEAR_MAX, YEAR_MIN, Span, hour_text, parted
 from ledger.core.ranges import CHANGE_MAX
 
 EAST, WEST = timedelta(hours=14), timedelta(hours=12)
@@ -38,11 +44,16 @@ class Keep:
     items retire. Both are whole seconds, `late` is at most `keep`, `keep` at most 36,525 days, and
     neither ever changes. carry: how much of a period's unused ceiling the next one gets, at most;
     it may change.
+    anchor: for windows (Period(every=)) an aware datetime, a whole hour, at which one of them
+    begins by the clock of its own zone. It never changes. A window that begins elsewhere is refused
+    (InvalidCounter), so no two overlap. Without it windows may begin at any hour. It is kept as
+    names are, without its zone: as UTC.
     """
 
     late: timedelta
     keep: timedelta
     carry: int = 0
+    anchor: datetime | None = None
 
     def __post_init__(self) -> None:
         for name in ("late", "keep"):
@@ -62,6 +73,23 @@ class Keep:
             raise InvalidSettings(f"keep ({self.keep}) is longer than {KEEP_MAX.days:,} days.")
         if type(self.carry) is not int or not 0 <= self.carry <= CHANGE_MAX:
             raise InvalidSettings(f"carry={shown(self.carry)} is not an int from 0 to 10**18.")
+        if self.anchor is not None:
+            object.__setattr__(self, "anchor", _calendar_of(self.anchor))
+
+
+def _calendar_of(anchor: datetime) -> datetime:
+    """What the clock of the anchor's own zone shows, as UTC. Raises InvalidSettings."""
+    try:
+        calendar = check_aware("anchor", anchor).replace(tzinfo=UTC)
+    except InvalidTime as error:
+        raise InvalidSettings(error.why) from None
+    is_whole = calendar.replace(minute=0, second=0, microsecond=0) == calendar
+    if not is_whole or not YEAR_MIN <= calendar.year <= YEAR_MAX:
+        raise InvalidSettings(
+            f"anchor={shown(anchor, 80)} is no whole hour of the years {YEAR_MIN} to {YEAR_MAX}: "
+            "the names of windows can say no other."
+        )
+    return calendar
 
 
 class Term(NamedTuple):
@@ -112,6 +140,16 @@ class Term(NamedTuple):
 
     def is_good_for(self, time_ms: int) -> bool:
         return self.first_ms <= time_ms < self.end_ms
+
+    def check_window(self) -> None:
+        """Raises InvalidCounter for a window that begins where none does by the anchor."""
+        anchor = self.keep.anchor
+        if anchor is not None and not self.span.fits(anchor.replace(tzinfo=None)):
+            raise InvalidCounter(
+                f"{self.name} is no window of its anchor: one begins at {hour_text(anchor)}, the "
+                f"others every {self.span.every} {self.span.unit}s before and after. Nothing was "
+                "written. Give Period the anchor that periods (Keep) has for this prefix."
+            )
 
     def check_takes(self, now_ms: int) -> None:
         """Raises PeriodOver where the period takes no more changes."""

@@ -1,5 +1,5 @@
 """`Period`: the period of a moment in a zone's calendar, and its name. Nothing that counts depends
-on it.
+on it. A period of several hours or days is called a window.
 
 Rule 1: Choose a name once, with `at`, where you make a change: two machines may have different
 databases of zones.
@@ -9,6 +9,7 @@ Source of the zones: the machine's database, or the package tzdata
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from ledger.core.checks import check_aware, check_counter, plain_text
 from ledger.core.errors import InvalidCounter, InvalidInput, InvalidTime, shown
 from ledger.core.period_name import (
     ANCHOR_MAX,
+    EPOCH,
+    EVERY_MAX,
     MARK,
     UNITS,
     YEAR_MAX,
@@ -26,9 +29,12 @@ from ledger.core.period_name import (
     around,
     is_dated,
     parted,
+    window_around,
 )
 
 NAMES_MAX = 10_000
+NUMBERED = re.compile(r"([1-9][0-9]{0,3})([hd])")
+"""How a person names windows of so many hours, or days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +42,71 @@ class Period:
     """Periods of a calendar. Raises InvalidInput.
 
     unit: "year", "month", "week" (from Monday on, ISO 8601), "day" or "hour". zone: an IANA name
-    such as Europe/Paris.
-    anchor: the day from 1 to 28 on which a "month" begins.
+    such as Europe/Paris. every: how many hours or days a *window* has: 1 to 8,760 hours, 1 to 365
+    days, as the zone's clock shows them.
+    anchor: of a "month" the day from 1 to 28 on which it begins; of windows a datetime at which one
+    of them begins, the others every so long before and after: a whole hour of the zone's clock, for
+    days a midnight. Without it one begins at 1970-01-01T00 by that clock.
     """
 
     unit: str
     zone: str = "UTC"
-    anchor: int = 1
+    anchor: int | datetime = 1
+    every: int = 1
 
     def __post_init__(self) -> None:
         unit = plain_text(self.unit)
         if unit not in UNITS:
             raise InvalidInput(f"unit={shown(self.unit)} is none of {', '.join(UNITS)}.")
         object.__setattr__(self, "unit", unit)
-        if type(self.anchor) is not int or not 1 <= self.anchor <= (
-            ANCHOR_MAX if self.unit == "month" else 1
-        ):
-            day = f"the day from 1 to {ANCHOR_MAX} on which a month begins, and of months alone"
-            raise InvalidInput(f"anchor={shown(self.anchor)} is not {day}.")
         zone_of(self.zone)
         object.__setattr__(self, "zone", plain_text(self.zone))
+        self._check_every()
+        if isinstance(self.anchor, datetime) and unit in EVERY_MAX:
+            self._check_anchor_of_windows(self.anchor)
+            return
+        day_max = ANCHOR_MAX if unit == "month" else 1
+        if type(self.anchor) is not int or not 1 <= self.anchor <= day_max:
+            if self.every > 1:
+                raise InvalidInput(
+                    f"anchor={shown(self.anchor)} is not a datetime with a time zone, at which one "
+                    "of the windows begins. Nothing was written."
+                )
+            day = f"the day from 1 to {ANCHOR_MAX} on which a month begins, and of months alone"
+            raise InvalidInput(f"anchor={shown(self.anchor)} is not {day}.")
+
+    def _check_every(self) -> None:
+        most = EVERY_MAX.get(self.unit, 1)
+        if type(self.every) is int and 1 <= self.every <= most:
+            return
+        if type(self.every) is int and self.unit not in EVERY_MAX:
+            raise InvalidInput(
+                f"every={shown(self.every)} is of hours and days alone, not of a {self.unit}. "
+                'Nothing was written. Two weeks are Period("day", every=14, anchor=a Monday).'
+            )
+        raise InvalidInput(
+            f"every={shown(self.every)} is not an int from 1 to {most:,}, how many of its unit "
+            f"({self.unit}) a period has. Nothing was written."
+        )
+
+    def _check_anchor_of_windows(self, anchor: datetime) -> None:
+        if self.every == 1:
+            raise InvalidInput(
+                f"anchor={shown(anchor, 80)} without every: it says where windows of several hours "
+                "or days begin. Nothing was written. Give every, such as every=5, or no anchor."
+            )
+        object.__setattr__(self, "anchor", check_aware("anchor", anchor))
+        first = self._first()
+        if window_around(self.unit, 1, EPOCH, first).start != first:
+            begins = "midnight" if self.unit == "day" else "whole hour"
+            raise InvalidInput(
+                f"anchor={shown(anchor, 80)} is {first.isoformat()} in {self.zone}, no {begins}. "
+                f"Nothing was written. Give the {begins} at which one of the windows begins there."
+            )
+
+    def _first(self) -> datetime:
+        """What the zone's clock shows when one of the windows begins."""
+        return self._shown(self.anchor) if isinstance(self.anchor, datetime) else EPOCH
 
     def name(self, base: str, at: datetime) -> str:
         """The counter of the period of `at`: "llm:key:k1@2026-11".
@@ -78,7 +129,11 @@ class Period:
 
     def names(self, base: str, since: datetime, until: datetime) -> list[str]:
         """The counters of all periods from `since` (included) to `until` (excluded): at most
-        10,000, for `Reader.values`. Raises InvalidTime, InvalidCounter and InvalidInput."""
+        10,000, for `Reader.values`. A period that no clock of the zone shows is left out; where
+        clocks go back, one hour's name is good for two, and `start` and `end` say which.
+
+        Raises InvalidTime, InvalidCounter and InvalidInput.
+        """
         first = self._around("since", since)
         since_at, until_at = check_aware("since", since), check_aware("until", until)
         if since_at > until_at:
@@ -114,7 +169,7 @@ class Period:
         return [self._named(base, span) for span in reversed(spans)]
 
     def _from(self, span: Span) -> Iterator[Span]:
-        while span.start.year <= YEAR_MAX:
+        while span.is_of_years:
             if not self._is_left_out(span):
                 yield span
             span = span.next
@@ -125,18 +180,28 @@ class Period:
     def _around(self, name: str, at: datetime) -> Span:
         moment = check_aware(name, at)
         try:
-            span = around(self.unit, self.anchor, self._shown(moment))
-            if not YEAR_MIN <= span.start.year <= YEAR_MAX:
+            span = self._spanning(self._shown(moment))
+            if not span.is_of_years:
                 raise ValueError
         except (ValueError, OverflowError):
             why = f"{name}={shown(at, 80)} is in no period of the years {YEAR_MIN} to {YEAR_MAX}."
             raise InvalidTime(why) from None
         return span
 
+    def _spanning(self, calendar: datetime) -> Span:
+        """The period of what the zone's clock shows.
+
+        Raises ValueError and OverflowError beyond the calendar's years.
+        """
+        if self.every > 1 or isinstance(self.anchor, datetime):
+            return window_around(self.unit, self.every, self._first(), calendar)
+        return around(self.unit, self.anchor, calendar)
+
     def _span(self, name: str) -> Span:
         span = parted(check_counter(name))[1]
-        if span is None or (span.unit, span.anchor) != (self.unit, self.anchor):
-            example = Span(self.unit, self.anchor, datetime(2026, 11, self.anchor)).text
+        # one of this form is the period of its own first moment
+        if span is None or span != self._spanning(span.start):
+            example = self._spanning(datetime(2026, 11, ANCHOR_MAX)).text
             raise InvalidCounter(f"{name} does not end with a period such as {MARK}{example}.")
         return span
 

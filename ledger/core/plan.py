@@ -74,6 +74,7 @@ class Plan(NamedTuple):
                 "a time."
             )
         check_base(self.term.base)
+        self.check_window()
         time_ms = tokens.time_ms(token)
         if not self.term.is_good_for(time_ms):
             raise InvalidTime(
@@ -81,6 +82,11 @@ class Plan(NamedTuple):
                 "Nothing was written. Name the counter by the time of the change, once, before "
                 "its first attempt: Period.name does."
             )
+
+    def check_window(self) -> None:
+        """Raises InvalidCounter for a window that begins where none does by the anchor."""
+        if self.term is not None:
+            self.term.check_window()
 
     def check_takes(self, now_ms: int) -> None:
         """Raises PeriodOver where the counter is a period that takes no more changes."""

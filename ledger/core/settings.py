@@ -311,7 +311,8 @@ class Settings:
         Variables: LEDGER_TABLE, AWS_REGION, LEDGER_REGIONS (with commas), LEDGER_ENDPOINT_URL,
         LEDGER_SHARDS (JSON, {"stock:": 4}), LEDGER_LIMITS (JSON, {"stock:": {"floor": 0}}),
         LEDGER_THRESHOLDS (JSON, {"stock:": [{"below": 10}]}), LEDGER_PERIODS (JSON, {"llm:":
-        {"late_s": 1296000, "keep_s": 34560000, "carry": 0}}), LEDGER_CLEAN (true or false),
+        {"late_s": 1296000, "keep_s": 34560000, "carry": 0}}; with the "anchor" of windows, such as
+        "2026-11-28T05:00:00Z", where they have one), LEDGER_CLEAN (true or false),
         LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS, LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN,
         LEDGER_FOLD_MAX, LEDGER_CLEAN_UNITS_PER_S, LEDGER_INSERT_ONLY and LEDGER_UNSHARED_LIMITS
         (true or false), LEDGER_CLIENT (boto3 or fast).

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
@@ -78,12 +78,13 @@ def _thresholds(said: object) -> tuple[Threshold, ...]:
 def _keep(said: object) -> Keep:
     if (
         not isinstance(said, dict)
-        or not {*said} <= {"late_s", "keep_s", "carry"}
+        or not {*said} <= {"late_s", "keep_s", "carry", "anchor"}
         or bool in map(type, said.values())
     ):
         raise TypeError
     late, keep = (timedelta(seconds=said[name]) for name in ("late_s", "keep_s"))
-    return Keep(late=late, keep=keep, carry=said.get("carry", 0))
+    anchor = datetime.fromisoformat(said["anchor"]) if "anchor" in said else None
+    return Keep(late=late, keep=keep, carry=said.get("carry", 0), anchor=anchor)
 
 
 def _made(kind: type[Made], said: object) -> Made:

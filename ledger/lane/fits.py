@@ -92,6 +92,12 @@ def unlike(settings: Settings, shape: Shape) -> list[str]:
                 "would read periods whose items retire, or keep them longer. Start it with the "
                 "table's (LEDGER_PERIODS); late and keep of a prefix never change."
             )
+        elif own.anchor != keep.anchor:
+            wrong.append(
+                f"The table has periods[{prefix!r}]={_said(keep)}, this process {_said(own)}: its "
+                "windows would begin elsewhere, beside those of others. Start it with the table's "
+                "(LEDGER_PERIODS); the anchor of a prefix never changes."
+            )
     return wrong
 
 
@@ -122,8 +128,9 @@ def why_not_strong(settings: Settings, counters: Iterable[str]) -> str:
     return ""
 
 
-def _of_keep(keep: Keep) -> dict[str, int]:
-    return {"late_s": keep.late // SECOND, "keep_s": keep.keep // SECOND}
+def _of_keep(keep: Keep) -> dict[str, int | str]:
+    said: dict[str, int | str] = {"late_s": keep.late // SECOND, "keep_s": keep.keep // SECOND}
+    return said if keep.anchor is None else {**said, "anchor": f"{keep.anchor:%Y-%m-%dT%H:%MZ}"}
 
 
 def _said(keep: Keep | None) -> str:
