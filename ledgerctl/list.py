@@ -62,7 +62,8 @@ def list_(
     """
     if period and span_of(period) is None:
         raise typer.BadParameter(
-            f"{shown(period)} is no period such as 2026, 2026-11, 2026-W47 or 2026-11-20T14."
+            f"{shown(period)} is no period such as 2026, 2026-11, 2026-W47, 2026-11-20T14 "
+            "or 2026-11-20T14+5h."
         )
     prefix = _prefix_of(begins, prefix)
     seen = found(call, prefix, scan=scan)

@@ -6,25 +6,17 @@ Rule 2: The settings say with which limit counters begin, for ever. A limit that
 one counter, and stands in its gate.
 """
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from ledger import Period
 from ledger.client.message import time_text
+from ledger.core.period import zone_of
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Counter, command, whole_number
 from reader import Standing
-
-
-class Unit(StrEnum):
-    year = "year"
-    month = "month"
-    week = "week"
-    day = "day"
-    hour = "hour"
+from reader.periods import asked_for
 
 
 @command("standing")
@@ -90,13 +82,20 @@ def limit(
 def periods(
     call: Call,
     base: Annotated[str, typer.Argument(help="The counter's name without its period.")],
-    every: Annotated[Unit, typer.Option(help="What a period is.")] = Unit.month,
+    every: Annotated[
+        str, typer.Option(help="What a period is: year, month, week, day, hour; or 5h, 30d.")
+    ] = "month",
     zone: Annotated[str, typer.Option(help="The time zone of its calendar.")] = "UTC",
     anchor: Annotated[int, typer.Option(help="Of a month: the day on which it begins.")] = 1,
+    begins: Annotated[
+        str | None, typer.Option(help="Of 5h or 30d: when one begins, else as the settings say.")
+    ] = None,
     last: Annotated[int, typer.Option(min=1, help="How many, up to the current one.")] = 12,
 ) -> None:
     """Show the last periods of a counter: value, limit and what is left."""
-    found = call.reader.periods(base, Period(every.value, zone, anchor), last)
+    first = show.time_typed(begins, zone_of(zone))
+    period = asked_for(call.settings, base, every, zone, anchor, first)
+    found = call.reader.periods(base, period, last)
     rows = []
     for each in found:
         floor, ceiling = (

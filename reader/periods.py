@@ -13,7 +13,7 @@ from datetime import datetime
 
 from ledger.core.checks import check_counter, to_datetime
 from ledger.core.errors import InvalidInput, shown
-from ledger.core.period import Period
+from ledger.core.period import NUMBERED, Period, zone_of
 from ledger.core.requests import Program
 from ledger.core.settings import Settings
 from ledger.gate.gates import Gates
@@ -51,6 +51,8 @@ def periods(
     now_ms = rules.clock()
     every = period.last(base, last, to_datetime(now_ms))
     names = [name for name in every if settings.plan(name).is_kept(now_ms)]
+    for name in names[:1]:  # else all of them would read as 0
+        settings.plan(name).check_window()
     yield from rules.shape.program(base)
     found = yield from _read(names, settings, consistent=rules.consistent)
     return tuple(
@@ -60,6 +62,31 @@ def periods(
     )
 
 
+def asked_for(
+    settings: Settings,
+    base: str,
+    every: str,
+    zone: str | None = None,
+    anchor: int = 1,
+    begins: datetime | None = None,
+) -> Period:
+    """The Period that a person asks for.
+
+    every: a unit, or a number of hours or days: 5h, 30d. begins: when one of such windows begins;
+    left out, as the settings say for the base. anchor is of months. Raises InvalidInput.
+    """
+    if begins is not None and anchor != 1:
+        raise InvalidInput("anchor is of months, begins of hours or days such as 5h. Give one.")
+    unit, number = every, 1
+    if (numbered := NUMBERED.fullmatch(every)) is not None:
+        unit, number = _UNITS[numbered[2]], int(numbered[1])
+    keep = settings.plan(check_counter(base)).keep
+    if begins is None and number > 1 and keep is not None and keep.anchor is not None:
+        begins = keep.anchor.replace(tzinfo=zone_of(zone))
+    return Period(unit, zone or "UTC", anchor if begins is None else begins, number)
+
+
+_UNITS = {"h": "hour", "d": "day"}
 Found = dict[str, Balance | Standing]
 
 

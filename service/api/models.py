@@ -28,7 +28,8 @@ from typing_extensions import TypeAliasType
 from ledger.client.message import time_of
 from ledger.core.checks import KEY_BYTES_MAX
 from ledger.core.errors import InvalidTime
-from ledger.core.period_name import ANCHOR_MAX
+from ledger.core.period import NUMBERED
+from ledger.core.period_name import ANCHOR_MAX, UNITS
 from ledger.core.ranges import CHANGE_MAX
 from ledger.core.tokens import HOLD_MS_MAX
 from reader.checks import PAGE_ENTRIES_MAX, SECONDS_MAX
@@ -254,12 +255,32 @@ At = Annotated[
 ]
 Until = Annotated[Time | None, Query(description="before this time; RFC 3339")]
 Limit = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, description="entries a page")]
+
+
+def _unit(value: object) -> object:
+    if value in UNITS or (isinstance(value, str) and NUMBERED.fullmatch(value)):
+        return value
+    names = ", ".join(map(repr, UNITS[:-1]))
+    raise PydanticCustomError(
+        "unit", f"Input should be {names} or {UNITS[-1]!r}, or so many hours or days: 5h, 30d"
+    )
+
+
 Unit = Annotated[
-    Literal["year", "month", "week", "day", "hour"],
-    Query(alias="every", description="what a period is"),
+    str,
+    BeforeValidator(_unit),
+    text(f"^({'|'.join(UNITS)}|{NUMBERED.pattern})$", examples=["month", "5h", "30d"]),
+    Query(alias="every", description="what a period is; 5h, 30d: so many hours or days"),
 ]
 Anchor = Annotated[
     int, Query(ge=1, le=ANCHOR_MAX, description="of a month: the day on which it begins")
+]
+Begins = Annotated[
+    Time | None,
+    Query(
+        description="of several hours or days: when one of the periods begins; if left out, as the "
+        "settings say, else at 1970-01-01T00 by the clock of the zone; RFC 3339"
+    ),
 ]
 Last = Annotated[
     int, Query(ge=1, le=PERIODS_MAX, description="how many periods, up to the current one")

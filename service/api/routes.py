@@ -15,9 +15,10 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 
-from ledger import Change, Ledger, Period, Receipt
+from ledger import Change, Ledger, Receipt
 from ledger.core.errors import InvalidInput, InvalidTime, LedgerError, ReadTooLarge
 from reader import Reader
+from reader.periods import asked_for
 from service.api import cursor as cursors
 from service.api import models, responses
 from service.api.checked import (
@@ -168,13 +169,15 @@ class Routes:
         every: models.Unit = "month",
         zone: models.Zone = None,
         anchor: models.Anchor = 1,
+        begins: models.Begins = None,
         last: models.Last = 12,
     ) -> responses.CounterPeriods:
         """Each period has its value and, under a limit, what is left of it. The oldest comes
         first.
         """
         try:
-            found = self._readers[True].periods(counter, Period(every, zone or "UTC", anchor), last)
+            period = asked_for(self._settings, counter, every, zone, anchor, begins)
+            found = self._readers[True].periods(counter, period, last)
         except InvalidInput as error:
             raise invalid([{"loc": ("query",), "type": "period", "msg": error.why}]) from None
         of_standing = {"floor": None, "ceiling": None, "available": None, "carried": 0, "took": 0}

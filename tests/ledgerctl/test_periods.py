@@ -56,7 +56,16 @@ def test_the_last_periods_are_rows_with_what_is_left(
     assert len(tables.json("periods plain:a")) == 12
     (paris,) = tables.json("periods plain:a --every week --zone Europe/Paris --last 1")
     assert (paris["counter"], paris["start"]) == ("plain:a@2027-W02", "2027-01-10T23:00:00.000Z")
+    (five,) = tables.json("periods plain:a --every 5h --last 1")
+    assert five["counter"] == "plain:a@2027-01-15T08+5h"
+    assert five["end"] == "2027-01-15T13:00:00.000Z"
+    for begins, day in (("2027-01-14", 14), ("2027-01-15T00:00:00Z", 15)):
+        (two,) = tables.json(f"periods plain:a --every 2d --begins {begins} --last 1")
+        assert two["counter"] == f"plain:a@2027-01-{day}+2d"
     for typed, says in (
+        ("plain:a --every 5x", "none of year, month, week, day, hour"),
+        ("plain:a --every 5h --begins 2027-01-14T00:30:00Z", "no whole hour"),
+        ("plain:a --every 5h --begins 2027-01-14 --anchor 3", "Give one"),
         ("stock", "No prefix of periods="),
         ("plain:a --zone Europe/Pariss", "no time zone"),
     ):
@@ -98,6 +107,9 @@ def test_a_list_may_be_of_one_period(tables: Tables) -> None:
     ):
         assert [each["counter"] for each in tables.json(typed)] == names
     tables("list --period 2027-02", says="no counter of 2027-02")
+    tables("add plain:b@2027-01-15T08+5h 1")
+    (five,) = tables.json("list --period 2027-01-15T08+5h")
+    assert five["counter"] == "plain:b@2027-01-15T08+5h"
     tables("list --period 2020-01", says="no counter of 2020-01")
     refused(tables.ctl("list", "--period", "2027-13"), 2, "is no period such as 2026")
 

@@ -78,6 +78,13 @@ def test_the_last_periods_have_their_value_and_what_is_left() -> None:
         periods(service, "plain:a&anchor=21&last=1").said["periods"][0]["counter"]
         == "plain:a@2026-10-21M"
     )
+    five = "plain:b@2026-11-19T21+5h"
+    service.add(2, "a", five, at=AT)
+    before, now = periods(service, "plain:b&every=5h&last=2").said["periods"]
+    assert (before["counter"], before["value"]) == ("plain:b@2026-11-19T16+5h", 0)
+    assert (now["counter"], now["value"], now["end"]) == (five, 2, "2026-11-20T02:00:00.000Z")
+    begins = "&every=30d&last=1&begins=2026-11-05T00:00:00Z"
+    assert periods(service, KEY + begins).said["periods"][0]["counter"] == f"{KEY}@2026-11-05+30d"
     # of what is kept no longer there is no row
     service.now_ms = to_ms(datetime(2028, 1, 5, 12, tzinfo=UTC))
     assert periods(service, f"{KEY}&last=15").said["periods"][0]["counter"] == NEXT
@@ -110,6 +117,13 @@ def test_a_period_that_passed_some_on_is_shown_with_it() -> None:
         (NAME, "Give the name without its period"),
         (f"{KEY}&zone=Europe/Pariss", "an IANA name such as Europe/Paris"),
         (f"{KEY}&every=fortnight", "'year', 'month', 'week', 'day' or 'hour'"),
+        (f"{KEY}&every=05h", "so many hours or days: 5h, 30d"),
+        (f"{KEY}&every=2w", "so many hours or days: 5h, 30d"),
+        (f"{KEY}&every=366d", "every=366 is not an int from 1 to 365"),
+        (f"{KEY}&every=5h&begins=2026-11-05T00:30:00Z", "no whole hour"),
+        (f"{KEY}&every=5h&begins=2026-11-05T00:30:00", "RFC 3339 text with its offset"),
+        (f"{KEY}&every=hour&begins=2026-11-05T00:00:00Z", "without every"),
+        (f"{KEY}&every=5h&anchor=2&begins=2026-11-05T00:00:00Z", "anchor is of months, begins of"),
         (f"{KEY}&every=day&anchor=2", "of months alone"),
         (f"{KEY}&anchor=29", "less than or equal to 28"),
         (f"{KEY}&last=101", "less than or equal to 100"),
@@ -120,6 +134,24 @@ def test_bad_periods_are_refused_with_a_hint_unread(query: str, says: str) -> No
     (error,) = periods(service, query).refused(422, "invalid-request")["errors"]
     assert says in error["error"]
     assert not service.asked
+
+
+def test_windows_begin_where_the_settings_say() -> None:
+    anchored = Keep(late=KEEP.late, keep=KEEP.keep, anchor=datetime(2026, 11, 1, 4, tzinfo=UTC))
+    service = Service(A, now_ms=to_ms(time_of(AT)), periods={"plain:": anchored}).start()
+    for zone, start in (("", "22"), ("&zone=Europe/Paris", "21")):
+        (row,) = periods(service, f"plain:a&every=5h&last=1{zone}").said["periods"]
+        assert row["counter"] == "plain:a@2026-11-19T22+5h"
+        assert row["start"] == f"2026-11-19T{start}:00:00.000Z"
+    for query, says in (
+        ("every=5h&begins=2026-11-01T00:00:00Z", "one begins at 2026-11-01T04, the others every 5"),
+        ("every=2d", "no midnight"),
+    ):
+        (error,) = periods(service, f"plain:a&{query}").refused(422, "invalid-request")["errors"]
+        assert says in error["error"]
+    said = service.add(1, "a", "plain:a@2026-11-19T21+5h", at=AT).refused(422, "invalid-request")
+    assert "ends with one period" in said["detail"]
+    assert service.add(1, "a", "plain:a@2026-11-19T22+5h", at=AT).status == 201
 
 
 def asked_of(service: Service, counter: str, amount: int) -> list[Answer]:
