@@ -28,6 +28,9 @@ from ledger.core.values import Change
 from simulator.process import Log
 
 OLD, NEW, PLAIN = "q:a@1970-12-14", "q:a@1970-12-15", "p:a@1970-11-01"
+OLD_WINDOW, NEW_WINDOW = "q:a@1970-12-14T04+20h", "q:a@1970-12-15T00+20h"
+"""They end and begin with the days."""
+
 KEEP = Keep(late=timedelta(days=1), keep=timedelta(days=4))
 
 
@@ -36,6 +39,8 @@ class PeriodSteps(Part):
     world: WatchedWorld
     resting = False
     """Whether nothing arrives in another Region meanwhile."""
+    new = NEW
+    """What takes what the one before has left."""
 
     def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
         super().__init__(order, log)
@@ -59,8 +64,8 @@ class PeriodSteps(Part):
 
     def judged(self) -> list[str]:
         self.world.quiesce()
-        if self.world.now_ms < self.judge.term(NEW).end_ms:
-            PeriodsAtEnd(self.judge).short(NEW)
+        if self.world.now_ms < self.judge.term(self.new).end_ms:
+            PeriodsAtEnd(self.judge).short(self.new)
         return self.judge.wrong
 
     def arrivals(self) -> list[tuple[str, Key]]:
@@ -144,6 +149,9 @@ PERIOD_CASTS: Casts = {
         *SHORT, do.is_over(), do.add(OLD, 2), do.add(NEW, 3)),
     "a_first_add_of_a_day_against_another_limit_of_its_base": (
         do.having(resting=True), do.is_over(), do.set_limit("q:a", 3), do.add(NEW, 2)),
+    "a_carry_from_the_window_before": (
+        do.having(resting=True, new=NEW_WINDOW), do.sold(NEW_WINDOW, 6), do.sold(OLD_WINDOW, 3),
+        do.is_over(), do.add(NEW_WINDOW, 2), do.add(NEW_WINDOW, 1)),
     "who_is_short_before_the_old_day_is_over": (
         *SHORT, do.sold(OLD, 2), do.add(NEW, 3)),
     "a_visit_and_a_read_while_a_period_retires": (

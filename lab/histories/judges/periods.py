@@ -14,7 +14,11 @@ was free, at rest.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from lab.histories.judges.gates import GateJudge
 from lab.histories.stage.judge import Judge
@@ -22,7 +26,7 @@ from lab.histories.stage.stage import REGIONS, Stage
 from lab.histories.stage.world import WatchedWorld
 from ledger.client import preparing
 from ledger.client.preparing import Rules
-from ledger.core.checks import AHEAD_MAX_MS, to_datetime
+from ledger.core.checks import AHEAD_MAX_MS, to_datetime, to_ms
 from ledger.core.clocks import Clock
 from ledger.core.errors import (
     DamagedItem,
@@ -46,6 +50,31 @@ from reader.rules import Rules as Reads
 CEILING, CARRY = 6, 3
 PLAIN, LIMITED = ("p:a", "p:b"), ("q:a", "q:b")
 NUMBERS_MAX = 30
+ANCHOR = datetime(1970, 12, 14, tzinfo=UTC)
+"""One window begins here, of those of two days and those of five hours, and none by the epoch."""
+
+HOURS = timedelta(hours=1)
+_WINDOW = re.compile(r"(.*@)([-\d]+)(T\d\d)?\+(\d+)([hd])")
+
+
+class Window(NamedTuple):
+    """start, end: by the zone's clock, as UTC."""
+
+    before: str
+    start: datetime
+    end: datetime
+
+
+def window(name: str) -> Window | None:
+    """What a name says; None of what is no window."""
+    said = _WINDOW.fullmatch(name)
+    if said is None:
+        return None
+    to, day, hour, every, unit = said.groups(default="")
+    start = datetime.fromisoformat(f"{day}{hour or 'T00'}:00Z")
+    length = int(every) * (HOURS if unit == "h" else 24 * HOURS)
+    text = f"{start - length:%Y-%m-%d}{f'T{start - length:%H}' if unit == 'h' else ''}"
+    return Window(f"{to}{text}+{every}{unit}", start, start + length)
 
 
 @dataclass
@@ -139,6 +168,11 @@ class PeriodJudge(Judge):
             self.judge(change.counter).amounts[delta.lane, delta.token] = change.change
         return delta
 
+    def before(self, name: str) -> Term:
+        """The period before."""
+        of = window(name)
+        return self.term(name).before if of is None else self.term(of.before)
+
     def term(self, name: str) -> Term:
         term = self.settings.plan(name).term
         assert term is not None
@@ -166,6 +200,8 @@ class PeriodJudge(Judge):
 
     def _tried(self, answer: Tried) -> None:
         name, one, began_ms = answer.name, answer.one, answer.began_ms
+        if (of := window(name)) is not None:
+            self._of_window(name, of, one)
         closes_ms = self.term(name).closes_ms
         match answer.error:
             case None:
@@ -184,6 +220,16 @@ class PeriodJudge(Judge):
                     self.wrong.append(f"{name}: {one.key} is said not to be of this period")
             case error:
                 self._damaged(f"{one.key} to {name}", error)
+
+    # Rule 6: a window's name says its first moment and its length, and its change lies in it by the
+    # zone's clock. What follows from these the judge computes by itself.
+    def _of_window(self, name: str, of: Window, one: Asked) -> None:
+        shown = to_datetime(one.at_ms).astimezone(ZoneInfo(one.period.zone)).replace(tzinfo=UTC)
+        if not of.start <= shown < of.end or (of.start - ANCHOR) % (of.end - of.start):
+            self.wrong.append(f"{name}: {one.key} of {shown} is named by no window of its time")
+        end_ms = to_ms(of.end + 12 * HOURS)
+        if self.term(name).end_ms != end_ms:
+            self.wrong.append(f"{name} is over at {self.term(name).end_ms}, not at {end_ms}")
 
     def _looked(self, answer: Looked) -> None:
         name, kept_ms = answer.name, self.term(answer.name).kept_until_ms

@@ -42,9 +42,9 @@ class PeriodsAtEnd(Judge):
             for name in kept:
                 self._is_right(region, name, calls)
         for name in kept:
-            term = self.periods.term(name)
-            if term.base in LIMITED and term.before.end_ms <= now_ms < min(
-                term.before.kept_until_ms, term.end_ms
+            term, before = self.periods.term(name), self.periods.before(name)
+            if term.base in LIMITED and before.end_ms <= now_ms < min(
+                before.kept_until_ms, term.end_ms
             ):
                 self.short(name)
         self._retires()
@@ -69,7 +69,7 @@ class PeriodsAtEnd(Judge):
         """Somebody is short of more than there is: all that the period before has left has come
         by then.
         """
-        world, before = self.world, self.periods.term(name).before
+        world, before = self.world, self.periods.before(name)
         rules = self.periods.rules(REGIONS[0])
         change = Change(name, 10**6, "short", to_datetime(world.now_ms))
         delta = self.periods.prepared(rules, change)

@@ -1,5 +1,5 @@
-"""Histories of counters with periods: two zones' clocks, retries over midnight and a year later,
-items that retire.
+"""Histories of counters with periods, windows of several hours or days among them: two zones'
+clocks, retries over midnight and a year later, items that retire.
 
 Rule 1: who asks knows its own clock alone, and names a change once, by its time.
 """
@@ -12,12 +12,15 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from compactor.report import Tally
 from compactor.visit import visit
 from lab.histories.judges.periods import (
+    ANCHOR,
     CARRY,
     CEILING,
+    HOURS,
     LIMITED,
     NUMBERS_MAX,
     PLAIN,
@@ -58,9 +61,17 @@ from simulator.process import Log, Process, Script, Sleep
 STEP_MS = 600_000
 HOUR, DAY = 6, 144  # in steps
 ZONES = ("UTC", "Pacific/Kiritimati", "Etc/GMT+12")
+FORMS = (("hour", 1), ("day", 1), ("day", 1), ("hour", 5), ("day", 2))
+"""The unit of a producer's periods, and how many of it each has."""
+
 BEYOND = (HOUR, 8 * HOUR, 20 * HOUR, 2 * DAY, 4 * DAY, 36 * DAY)
 """How long a retry waits: within the period, over its end, over what may come late, and until it
 has retired.
+"""
+
+ALONE = (Period("day"), Period("day"), Period("hour", anchor=ANCHOR, every=20))
+"""The window is longer than the twelve hours after which the one before is over in every zone, so
+that it takes what that has left.
 """
 
 
@@ -79,6 +90,8 @@ class Periods:
     stage: Stage
     judge: PeriodJudge
     bases: tuple[str, ...]
+    alone: Period | None
+    """Of all producers, where all of them add to one counter."""
 
     @property
     def is_short(self) -> bool:
@@ -96,8 +109,9 @@ class Periods:
         choices = self.choices
         for number in range(2 + choices.pick(4) + 2 * self.is_short):
             region = one_of(choices, REGIONS[:2])
-            period = Period(one_of(choices, ("hour", "day", "day")), one_of(choices, ZONES))
-            period = Period("day") if len(self.bases) == 1 else period
+            (unit, every), zone = one_of(choices, FORMS), one_of(choices, ZONES)
+            anchor = 1 if every == 1 else ANCHOR.replace(tzinfo=ZoneInfo(zone))
+            period = self.alone or Period(unit, zone, anchor, every)
             producer = Producer(region, period)
             producer.process = self.stage.enter(
                 f"producer {number}", region, partial(self.produces, producer)
@@ -151,7 +165,7 @@ class Periods:
         yield Now()  # a process that slept reads its clock after that
         name, began_ms = self.named(one, self.clock(producer.process)), self.clock(producer.process)
         change = Change(name, one.change, one.key, to_datetime(one.at_ms), one.region)
-        self._refused(rules, change)
+        self._refused(rules, change, one)
         call, error = self._begun(), None
         try:
             yield from programs.add(rules, self.judge.prepared(rules, change))
@@ -171,18 +185,29 @@ class Periods:
     def named(self, one: Asked, now_ms: int) -> str:
         return one.period.name(one.base, to_datetime(one.at_ms))
 
-    def _refused(self, rules: Rules, change: Change) -> None:
-        """What no process takes: a base, and a change that is not of the period."""
+    def _refused(self, rules: Rules, change: Change, one: Asked) -> None:
+        """What no process takes: a base, a change that is not of the period, and a window that
+        begins where none does.
+        """
         term = self.judge.term(change.counter)
         far = replace(change, counter=f"{term.base}@1972-01")
+        beside = replace(change, counter=self._beside(term.base, one.at_ms))
         for wrong, error in (
             (replace(change, counter=term.base), InvalidCounter),
             (far, InvalidTime),
+            (beside, InvalidCounter),
         ):
             with suppress(error, InvalidTime):
                 preparing.prepare(rules, wrong)
                 if change.at is not None:
                     self.stage.answered(Taken(wrong.counter))
+
+    def _beside(self, base: str, at_ms: int) -> str:
+        """A window round that time which is none of the anchor's."""
+        hour = to_datetime(at_ms).replace(minute=0, second=0, microsecond=0)
+        if not (hour - ANCHOR) % (5 * HOURS):
+            hour -= HOURS
+        return f"{base}@{hour:%Y-%m-%dT%H}+5h"
 
     # -- who reads, compacts and sets limits
 
@@ -252,7 +277,7 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     )
     world.step_ms, world.now_ms = STEP_MS, 50_000 * STEP_MS
     late, keep = one_of(choices, ((0, 0), (6, 12), (24, 96)))
-    kept = Keep(late=timedelta(hours=late), keep=timedelta(hours=keep))
+    kept = Keep(late=timedelta(hours=late), keep=timedelta(hours=keep), anchor=ANCHOR)
     settings = Settings(
         table="counters",
         region=REGIONS[0],
@@ -269,7 +294,9 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     judge = PeriodJudge(stage, world, settings)
     stage.judged_by(judge, PeriodsAtEnd(judge))
     every = (*PLAIN, *LIMITED, *LIMITED)
-    Periods(stage, judge, one_of(choices, (every, PLAIN[:1], LIMITED[:1]))).enter_all()
+    bases = one_of(choices, (every, PLAIN[:1], LIMITED[:1]))
+    alone = one_of(choices, ALONE) if len(bases) == 1 else None
+    Periods(stage, judge, bases, alone).enter_all()
     over_ms = world.now_ms + one_of(choices, (10, 16, 22, 60, 400)) * DAY // 8 * STEP_MS
     stage.play(lambda: world.now_ms >= over_ms)
     return stage.ended()
