@@ -112,6 +112,23 @@ def test_a_day_of_calls_costs_and_leaves_what_the_recipe_says(calls: int, said: 
     )
 
 
+def test_a_call_of_two_windows_costs_what_the_recipe_says() -> None:
+    keep = Keep(late=timedelta(hours=1), keep=timedelta(days=35))
+    limits = dict.fromkeys(("5h:", "week:"), Limit(ceiling=1_000, region=HOME))
+    made = Shop(HOME, limits=limits, periods=dict.fromkeys(limits, keep))
+    at = datetime(2026, 11, 28, 5, tzinfo=UTC)
+    names = [Period("hour", every=5).name("5h:a", at), Period("week").name("week:a", at)]
+    made.now_ms, minute = to_ms(at), timedelta(minutes=1)
+    units = []
+    for number in range(201):
+        before, now = made.cost, to_datetime(int(made.now_ms))
+        key = f"{number}"
+        made.ledger.hold_all(names, 1, expires=minute, idempotency_key=key, at=now).capture()
+        units.append((made.cost - before).write_units)
+        made.now_ms += 60_000
+    assert f"{sum(units[1:]) / 200:.1f} write units" in prose(QUOTA)
+
+
 def test_the_bill_of_the_recipe_is_its_arithmetic() -> None:
     lines = {what: (how, dollars) for what, how, dollars in rows(QUOTA, "| | dollars")}
     reckoned = {

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -35,6 +36,7 @@ from ledger.core.period_name import EPOCH, EVERY_MAX, YEAR_MAX, parted, span_of
 from ledger.lane.shape import stored
 from reader import Reader
 from simulator import Faults, Simulation
+from tests.docs.pages import rows
 from tests.ledger.test_periods import CLOCKS_CHANGE, MOMENTS, ZONES, changes_of_clocks
 from tests.world import A, B, World, refused
 
@@ -415,3 +417,19 @@ def test_windows_count_exactly_in_two_regions_that_lag_and_lose() -> None:
     for name, value in spent.items():
         assert value <= (10 if name.startswith("5h:") else 25)
         assert [reader.value(name) for reader in readers] == [value] * 2, name
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "data-model.md"
+
+
+def test_the_vectors_for_other_languages_are_those_of_the_code() -> None:
+    found = list(rows(PAGE, "zone | window"))
+    assert len(found) == 5
+    for zone, window, anchor, at, end, ends in found:
+        number, unit = window.split()
+        first = datetime.fromisoformat(anchor.strip("`")) if anchor else 1
+        period = Period(unit.removesuffix("s"), zone, first, int(number))
+        name = period.name("a", datetime.fromisoformat(at.strip("`")))
+        term = term_of(name, KEEP)
+        assert term is not None
+        assert (f"a{end.strip('`')}", ends) == (name, f"`{term.resets_at:%Y-%m-%dT%H:%MZ}`")
