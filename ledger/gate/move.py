@@ -159,7 +159,9 @@ def obtain(
             left = sum(other.own(side) for other in known.values())  # Rule 2
             if left < need:
                 ends = resets_at(lane, (yield Now())) if lane.retires_s else None
-                return Left(gates.bound(side, known.values()), max(0, left), resets_at=ends)
+                # Where another lane owes some, since a restore, what is here can still be taken.
+                available = max(0, left, known[name_of(lane)].rights[side])
+                return Left(gates.bound(side, known.values()), available, resets_at=ends)
             # There is enough, but on its way: to a lane that is known, or to one that is not.
             is_delivered = yield from _deliver(gates, known, side)
             unknown = {name for other in known.values() for name in other.others} - known.keys()
