@@ -66,6 +66,21 @@ class AsyncLedger(Edge):
         delta = self.prepare(counter, change, **named)
         return await self._run(programs.add(self._rules, delta), delta)
 
+    @observed("ledger.add_up_to")
+    async def add_up_to(
+        self,
+        counter: str,
+        change: int,
+        *,
+        idempotency_key: str,
+        at: datetime,
+        region: str | None = None,
+    ) -> Receipt:
+        """As `Ledger.add_up_to`."""
+        requested = Change(counter, change, idempotency_key, at, region)
+        delta = preparing.prepare_up_to(self._rules, requested)
+        return await self._run(programs.add_up_to(self._rules, delta))
+
     def prepare(self, counter: str, change: int, **named: Unpack[Named]) -> Delta:
         """As `Ledger.prepare`: nothing is sent, and nothing awaited."""
         return preparing.prepare(self._rules, Change(counter, change, **named))

@@ -164,6 +164,25 @@ def prepare_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
     return delta
 
 
+def prepare_up_to(rules: Rules, change: Change) -> Delta:
+    """The delta of a change of which a part may count.
+
+    Raises InvalidInput, also for a side without a limit, of which all would count.
+    """
+    plan = rules.plan(check_counter(change.counter))
+    check_key(change.idempotency_key)  # without one nobody could ask again how much counts
+    delta = _delta(rules, plan, change, _token(rules, plan.counter, change, tokens.UP_TO))
+    if delta.change == 0:
+        raise InvalidChange("add_up_to is of 1 to 10**18, either way: of 0 no part can count.")
+    if plan.limit is not None and not plan.limit.has(DOWN if delta.change < 0 else UP):
+        lacking = "floor" if delta.change < 0 else "ceiling"
+        raise InvalidChange(
+            f"add_up_to of {delta.change:+}: {plan.counter} has no {lacking}, so all of it would "
+            "count. Nothing was written. Call add."
+        )
+    return delta
+
+
 def prepare_named_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
     """As `prepare_hold`, in the lane of the hold's name, which is the same for every length."""
     delta = prepare_hold(rules, change, expires)

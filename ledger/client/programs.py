@@ -49,6 +49,15 @@ def add_if_room(rules: Rules, delta: Delta) -> Program[Receipt | None]:
     return (yield from decide.add_if_room(gates, delta))
 
 
+def add_up_to(rules: Rules, delta: Delta) -> Program[Receipt]:
+    """Count as much as there is of a change that was prepared."""
+    from ledger.gate import decide
+
+    counter = delta.lane.counter
+    rules.plan(counter).check_takes(rules.clock())  # its error has no delta, as all of this call
+    return _limited(rules, counter, "add_up_to", lambda gates: decide.add_up_to(gates, delta))
+
+
 def check_first(rules: Rules, delta: Delta) -> Program[None]:
     """The checks before a change's first request.
 

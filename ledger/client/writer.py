@@ -119,6 +119,33 @@ class Ledger:
         requested = Change(counter, change, idempotency_key, at, region)
         return self._put(preparing.prepare(self._rules, requested))
 
+    @observed("ledger.add_up_to")
+    def add_up_to(
+        self,
+        counter: str,
+        change: int,
+        *,
+        idempotency_key: str,
+        at: datetime,
+        region: str | None = None,
+    ) -> Receipt:
+        """Count as much of a change as the limit leaves, in all Regions together: all of it, a
+        part, or nothing, which is LimitReached. `receipt.change` says how much counts. While there
+        is enough in this Region it sends one UpdateItem, as `add` does.
+
+        change: 1 to 10**18, either way, on a side that has a limit. The part is what all lanes had,
+        each at a moment of its own since the call began. The same key and `at` have the same answer
+        for ever, a part or a refusal, whatever came since, and another `change` under them asks for
+        nothing more. An `add` under the same key is another change. A call for more than there is
+        brings the rights of all Regions here. The rest is as for `add`.
+
+        Raises what `hold` raises but HoldEnded. No error has a `delta`: after OutcomeUnknown call
+        again.
+        """
+        requested = Change(counter, change, idempotency_key, at, region)
+        delta = preparing.prepare_up_to(self._rules, requested)
+        return self._run(programs.add_up_to(self._rules, delta))
+
     def prepare(
         self,
         counter: str,

@@ -146,6 +146,11 @@ STEP = "step:"
 HOLD = "hold:"
 """Hashed in front of a hold's key, so that no change has its token."""
 
+UP_TO = "up to:"
+"""Hashed in front of the key of a change of which a part may count, so that no other change has its
+token.
+"""
+
 HOLD_MS_MAX = 400 * 86_400_000
 """The longest time of a hold."""
 

@@ -228,6 +228,11 @@ class Receipt:
     delta: Delta
     cost: Cost | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def change(self) -> int:
+        """What counts: of `add_up_to` perhaps a part of what was asked for."""
+        return self.delta.change
+
 
 @dataclass(frozen=True, slots=True)
 class Transfer:

@@ -5,7 +5,7 @@ Rule 1: a call for something else under a token that is taken gets a TokenConfli
 which the hold ended.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import NoReturn
 
@@ -73,6 +73,16 @@ def receipt(delta: Delta, decision: Decision) -> Receipt:
     if decision.outcome != delta.change:
         _conflict(delta, f"a change of {decision.outcome}", decision.outcome)
     return Receipt("replayed" if decision.before else "recorded", delta)
+
+
+def counted(asked: Delta, decision: Decision) -> Delta:
+    """What counts of a change of which a part may count; the change itself, where its token stands
+    for something else.
+    """
+    part = decision.outcome
+    if part is None or not (0 < part <= asked.change or asked.change <= part < 0):
+        return asked
+    return replace(asked, change=part)
 
 
 def check_granted(delta: Delta, decision: Decision) -> None:

@@ -1,4 +1,4 @@
-"""The programs by which a gate decides a change, a group of changes and a hold.
+"""The programs by which a gate decides a change, a group of changes, a part of a change and a hold.
 
 Rule 1: one conditional Update decides a token, once, and a refusal is a decision, too; a second
 call gets the answer of the first, for ever. The Update's condition is that the token is open. Where
@@ -21,7 +21,7 @@ from ledger.core.running import Doubt
 from ledger.core.tokens import until_ms
 from ledger.core.values import Delta, Lane, Receipt
 from ledger.gate import updates
-from ledger.gate.answer import Decision, Open, check_granted, receipt, state_of
+from ledger.gate.answer import Decision, Open, check_granted, counted, receipt, state_of
 from ledger.gate.carry import carry
 from ledger.gate.filing import looks, perhaps_roll, slack_after, write
 from ledger.gate.gate import REFUSED, Gate
@@ -56,6 +56,7 @@ def decide_change(
     hold: bool = False,
     name: str | None = None,
     refuses: bool = True,
+    up_to: bool = False,
     before: Doubt | None = None,
     version: int | None = None,
 ) -> Program[Decision]:
@@ -64,18 +65,26 @@ def decide_change(
 
     name: of the hold, which is decided in its place: client/named_holds.py. refuses: a change for
     which too little is left is refused, for ever; else it stays undecided, and the answer has
-    neither an outcome nor a hold, but what is left. before: what an earlier request that carried it
-    left open. version: of the gate before the token was looked up, and not found.
+    neither an outcome nor a hold, but what is left. up_to: a change for which too little is left
+    counts as far as that goes, and is refused where it is nothing. before: what an earlier request
+    that carried it left open. version: of the gate before the token was looked up, and not found.
     """
     lane, token = delta.lane, name or delta.token
+    # `delta` becomes what the next Update is of: all, a part, or the least that a refusal refuses.
+    whole = least = delta
+    if up_to:
+        least = replace(delta, change=1 if delta.change > 0 else -1)
     looked_up = LookedUp(version)
     short: Left | None = None  # what is left, once that is known to be too little
     with Doubt(before) as doubt:
         for _ in range(TRIES_MAX):
             began: Instant = yield Now()
             if refuses:
-                # who remembers that a side is sold out writes the refusal at once
-                short = short or gates.sold_out.knows(lane.counter, *_need(delta), began)
+                # Who remembers that a side is sold out writes the refusal at once. Rule 6: what is
+                # remembered makes no part smaller, because more may have come since.
+                short = short or gates.sold_out.knows(lane.counter, *_need(least), began)
+            if short is not None:
+                delta = least
             update = _update(gates, delta, looked_up, short, hold, name)
             answer: Item | Written | None = doubt.note((yield from write(gates, lane, update)))
             if not answer:  # there is no gate
@@ -96,6 +105,14 @@ def decide_change(
                     short = yield from _short(gates, gate, delta, short, began, refuses)
                     if short is not None and not refuses:
                         return Decision(before=False, left=short)
+                    if short is not None and up_to and short.available:
+                        # Rule 4: a part is what all lanes have, after each of them answered, and
+                        # after a carry brought nothing.
+                        delta, short = replace(whole, change=least.change * short.available), None
+                    elif short is None and delta is least:
+                        # Rule 5: something came before the refusal was written. Only all of the
+                        # change is not less than what there is now.
+                        delta = whole
         raise gave_up(lane)
 
 
@@ -237,6 +254,18 @@ def add(gates: Gates, delta: Delta) -> Program[Receipt]:
     except LedgerError as error:
         error.delta = delta
         raise
+
+
+def add_up_to(gates: Gates, delta: Delta) -> Program[Receipt]:
+    """Decide how much of a change counts: all of it, or as much as all lanes have. The receipt's
+    delta has what counts.
+
+    Raises as `add`, but without a delta: whoever applied it would ask for all or nothing, under a
+    token that a part may have.
+    """
+    decision = yield from decide_change(gates, delta, up_to=True)
+    decision = yield from shown_now(gates, delta, decision)
+    return receipt(counted(delta, decision), decision)
 
 
 def add_if_room(gates: Gates, delta: Delta) -> Program[Receipt | None]:
