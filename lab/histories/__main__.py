@@ -16,6 +16,7 @@ LEAST = {
     "deltas": 5,
     "cleaned": 1,
     "decided": 3,
+    "parts": 0.5,
     "visits": 0.1,
     "late": 0.2,
     "crossings": 0.02,

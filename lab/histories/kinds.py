@@ -33,6 +33,7 @@ KINDS = {
     "lanes": Kind(history.play, ("deltas", "packs", "reads", "cleaned")),
     "series": Kind(history.play_charts, ("charts",), 5, 2),
     "limits": Kind(limited.play, ("decided",), 5),
+    "takes": Kind(partial(limited.play, takes=True), ("parts",), 5, 4),
     "strong": Kind(limited.play_strong, ("conflicts",), 10, 4),
     "periods": Kind(periods.play, ("looks", "over", "carried"), 5, 3),
     "sagas": Kind(sagas.play, ("moved", "refunded", "stuck"), 5, 1),

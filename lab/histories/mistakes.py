@@ -86,6 +86,7 @@ LANES = [*read("lanes.diff", "lanes"), *read("series.diff", "series")]
 LIMITS = [
     *read("limits.diff", "limits"),
     *read("rebuilds.diff", "limits"),
+    *read("takes.diff", "takes"),
     *read("strong.diff", "strong"),
     *read("calls.diff", "calls"),
 ]

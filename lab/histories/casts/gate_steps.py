@@ -122,6 +122,15 @@ class GateSteps(Part):
             self.named[key] = self.judge.ask(self.judge.delta(token, region, change))
         return self.named[key]
 
+    def asked_up_to(
+        self, key: str, change: int = 5, *, old: int = 1_000, region: str = HOME
+    ) -> Asked:
+        """A change of which a part may count."""
+        if key not in self.named:
+            token = tokens.keyed(COUNTER, key, self.world.now_ms - old, tokens.UP_TO)
+            self.named[key] = self.judge.ask(self.judge.delta(token, region, change), up_to=True)
+        return self.named[key]
+
     def to_hold(self, key: str, change: int = 1, *, length_ms: int = 10**6) -> None:
         token = hold_token(COUNTER, key, self.world.now_ms - 1_000, length_ms)
         self.named[key] = self.judge.ask(self.judge.delta(token, HOME, change), is_hold=True)
@@ -181,11 +190,18 @@ class GateSteps(Part):
         self.stage.answered(Decided(one, (yield from program), since))
 
     def _sending(self, one: Asked, region: str) -> Program[Decision]:
-        return decide_change(self.judge.gates_in(region), one.delta, hold=one.is_hold)
+        gates = self.judge.gates_in(region)
+        return decide_change(gates, one.delta, hold=one.is_hold, up_to=one.up_to)
 
     @process
-    def send(self, region: str, key: str, *, old: int = 1_000) -> Program[None]:
-        one = self.asked(key, old=old, region=region)
+    def send(self, region: str, key: str, change: int = 1, *, old: int = 1_000) -> Program[None]:
+        one = self.asked(key, change, old=old, region=region)
+        return self._answers(one, self._sending(one, region))
+
+    @process
+    def take(self, region: str, key: str, change: int = 5, *, old: int = 1_000) -> Program[None]:
+        """As much as there is, up to so much."""
+        one = self.asked_up_to(key, change, old=old, region=region)
         return self._answers(one, self._sending(one, region))
 
     @process
@@ -287,14 +303,16 @@ class GateSteps(Part):
             yield from set_limit(self.judge.gates_in(region), None, ceiling)
 
     @process
-    def in_turn(self, region: str, *what: str | int, short: int = 0) -> Program[None]:
+    def in_turn(
+        self, region: str, *what: str | int, short: int = 0, left: int | None = None
+    ) -> Program[None]:
         """One process sends changes and sets ceilings, one after the other.
 
-        short: what it remembers to be too much.
+        short: what it remembers to be too much. left: and how much was left then.
         """
         memory, now_ms = SoldOut(), self.world.now_ms
         if short:
-            memory.note(COUNTER, UP, short, Instant(now_ms, now_ms), Left())
+            memory.note(COUNTER, UP, short, Instant(now_ms, now_ms), Left(None, left))
         gates = self.judge.gates_in(region, memory)
         for each in what:
             if isinstance(each, int):
@@ -302,7 +320,9 @@ class GateSteps(Part):
             else:
                 one = self.named[each]
                 began = self.world.step + 1  # after what the call before this one wrote
-                yield from self._answers(one, decide_change(gates, one.delta), began)
+                yield from self._answers(
+                    one, decide_change(gates, one.delta, up_to=one.up_to), began
+                )
 
     @process
     def history(self, region: str) -> Program[None]:

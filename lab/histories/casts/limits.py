@@ -138,6 +138,28 @@ LIMITED_CASTS: Casts = {
         do.limited(filing=replace(NEVER, slack_ms=250)), do.sent("high", old=500), do.rolled(),
         do.sent("retried", old=600), do.rolled(), do.rebuilt_from_its_newest_segment(),
         do.asked("between", old=550), do.send("between"), do.roll(), do.send("retried")),
+    "two_first_parts_of_what_is_left": (
+        do.limited(2), do.take("one"), do.take("two")),
+    "a_part_twice_who_send_twice": (
+        do.limited(2), do.sent("sold"), do.having(resends=True), do.take("one"), do.take("one")),
+    "a_part_twice_against_its_rolls": (
+        do.limited(2, filing=AT_ONCE), do.sent("sold"), do.take("one"), do.take("one")),
+    "a_late_part_twice_at_once_and_its_roll": (
+        do.limited(4, filing=AT_ONCE), *FILED, do.take("late"), do.take("late")),
+    "a_part_of_what_two_regions_have": (
+        do.in_two_regions(3), do.having(steps_max=14), do.asked("back", -1, region=AWAY),
+        do.sent("back"), do.take("one", region=AWAY), do.send("two")),
+    # it came before the refusal was written
+    "what_comes_back_while_a_part_is_refused": (
+        do.limited(3), do.sent("sold", 3), do.take("one"), do.send("back", -2)),
+    # another has more than it remembers
+    "a_part_by_who_remembers_how_much_was_left": (
+        do.in_two_regions(3), do.asked_up_to("one", region=AWAY),
+        do.in_turn("one", short=2, left=1, region=AWAY)),
+    "two_parts_in_turn_while_something_comes_back_elsewhere": (
+        do.in_two_regions(3), do.having(steps_max=22, copies_stay=True),
+        *(do.asked_up_to(key, region=AWAY) for key in ("one", "two")),
+        do.in_turn("one", "two", region=AWAY), do.send("back", -2)),
     # it knew that all was sold
     "a_process_elsewhere_sets_a_wider_limit_and_sells_what_came_with_it": (
         do.in_two_regions(1), *(do.asked(key, region=AWAY) for key in ("one", "two", "three")),

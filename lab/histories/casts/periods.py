@@ -112,6 +112,17 @@ class PeriodSteps(Part):
         return self._adding(name, change, region)
 
     @process
+    def take(self, region: str, name: str, change: int, least: int) -> Program[None]:
+        """As much as there is, up to so much; nobody else takes the least of it."""
+        self.judge.running[len(self.processes)] = 0
+        rules = self.judge.rules(region)
+        asked = Change(name, change, "part", to_datetime(self.world.now_ms), region)
+        delta = self.judge.prepared(rules, asked, up_to=True)
+        receipt = yield from programs.add_up_to(rules, delta)
+        if receipt.change < least:
+            self.judge.wrong.append(f"{receipt.change} of {change} counts, and {least} were left")
+
+    @process
     def set_limit(self, region: str, counter: str, ceiling: int) -> Program[None]:
         return programs.set_limit(self.judge.rules(region), counter, ceiling=ceiling)
 
@@ -152,6 +163,9 @@ PERIOD_CASTS: Casts = {
     "a_carry_from_the_window_before": (
         do.having(resting=True, new=NEW_WINDOW), do.sold(NEW_WINDOW, 6), do.sold(OLD_WINDOW, 3),
         do.is_over(), do.add(NEW_WINDOW, 2), do.add(NEW_WINDOW, 1)),
+    "a_part_with_what_the_old_day_has_left_against_a_late_change_of_it": (
+        do.having(resting=True), do.sold(NEW, 5), do.sold(OLD, 4), do.is_over(),
+        do.take(NEW, 9, 2), do.add(OLD, 1)),
     "who_is_short_before_the_old_day_is_over": (
         *SHORT, do.sold(OLD, 2), do.add(NEW, 3)),
     "a_visit_and_a_read_while_a_period_retires": (

@@ -12,12 +12,27 @@ from ledger.gate.copies import Copies
 @dataclass(slots=True)
 class Asked:
     """A change or a hold that was asked for. outcome: what a caller was told last, if it was
-    decided. is_named: it is a hold that its name decides, for every length."""
+    decided. is_named: it is a hold that its name decides, for every length. up_to: it is a change
+    of which a part may count."""
 
     delta: Delta
     is_hold: bool = False
     outcome: int | None = None
     is_named: bool = False
+    up_to: bool = False
+
+    @property
+    def least(self) -> int:
+        """It is refused only where not even this can be taken."""
+        amount = self.delta.change
+        return amount // abs(amount) if self.up_to else amount
+
+    def may_count(self, outcome: int | None) -> bool:
+        """Whether such a change counts, if it counts."""
+        amount = self.delta.change
+        if not self.up_to or outcome is None:
+            return outcome == amount
+        return 0 < outcome <= amount or amount <= outcome < 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +44,14 @@ class Decided:
     decision: Decision
     since: int
     how: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicted:
+    """A change of which a part may count is told that another one counts."""
+
+    one: Asked
+    counts: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,9 @@ class Spent:
 
 
 class Cost(AtGates):
+    takes = False
+    """Whether callers ask for parts of changes, too."""
+
     def at_end(self) -> None:
         """Everything has arrived. Raises what must not fail any more."""
         limit, till = self.gates.limit, Till(self.gates, one_of(self.choices, self.gates.lanes))
@@ -53,7 +56,10 @@ class Cost(AtGates):
         for side in filter(limit.has, SIDES):
             till.cut_off(side)
         if None in (limit.floor, limit.ceiling):
-            till.held(DOWN if limit.has(DOWN) else UP)
+            side = DOWN if limit.has(DOWN) else UP
+            till.held(side)
+            if self.takes:
+                till.all_is_here(side)
 
 
 @dataclass
@@ -143,6 +149,21 @@ class Till:
             requests=20 * HOLDS,
             read_units=16 * HOLDS,
             write_units=10 * HOLDS,
+        )
+
+    def all_is_here(self, side: str) -> None:
+        """Nobody else is asked for the rights of a change of which a part would do."""
+        one = -1 if side == DOWN else 1
+        self.add(-one * CHANGES)
+        self.spent = Spent()
+        for _ in range(CHANGES):
+            self._wait(self.gap_ms)
+            self._ask(decide_change(self._gates, self._delta(one), up_to=True))
+        self._most(
+            "parts of which all is here",
+            requests=3 * CHANGES,
+            read_units=CHANGES // 8,
+            write_units=8 * CHANGES,
         )
 
     @property

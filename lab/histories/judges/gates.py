@@ -6,7 +6,8 @@ attributes: a token is decided once, for ever; no limit is passed, holds counted
 rights are neither lost nor made; a hold is always somewhere; a refusal is only written where there
 is too little.
 Rule 2: an answer is what was decided, and a refusal had a moment during its call, or one that its
-process remembers, in which there was too little; or lanes had, each at a moment of its own.
+process remembers, in which there was too little; or lanes had, each at a moment of its own. A part
+of a change is what they had then.
 Rule 3: what was added before there was a limit counts against it too. Where it had arrived, nobody
 opens the first gate of all that are seen there, nor the one with the first rights.
 Rule 4: a history is all that was decided up to some moment; of what counts nothing, a copy may lack
@@ -15,7 +16,7 @@ some.
 
 from dataclasses import dataclass, field
 
-from lab.histories.judges.answers import Asked, Decided, Listed, Stood
+from lab.histories.judges.answers import Asked, Conflicted, Decided, Listed, Stood
 from lab.histories.stage.judge import Judge
 from lab.histories.stage.world import WatchedWorld
 from ledger.core import tokens
@@ -57,6 +58,10 @@ class GateJudge(Judge):
     limit: Limit
     asked: list[Asked] = field(default_factory=list)
     amounts: dict[tuple[Lane, str], int] = field(default_factory=dict)
+    parts: set[tuple[Lane, str]] = field(default_factory=set)
+    """The changes of which a part may count."""
+    before: dict[tuple[Lane, str], int] = field(default_factory=dict)
+    """How many moments there were before each of these was decided."""
     gates: dict[Lane, Gate] = field(default_factory=dict)
     decided: dict[tuple[Lane, str], int] = field(default_factory=dict)
     open: dict[tuple[Lane, str], int] = field(default_factory=dict)
@@ -87,8 +92,12 @@ class GateJudge(Judge):
         own = [lane for lane in self.lanes if lane.region == region] or self.lanes
         return Delta(own[tokens.draw(token, len(own))], token, change)
 
-    def ask(self, delta: Delta, *, is_hold: bool = False, is_named: bool = False) -> Asked:
-        self.asked.append(Asked(delta, is_hold, is_named=is_named))
+    def ask(
+        self, delta: Delta, *, is_hold: bool = False, is_named: bool = False, up_to: bool = False
+    ) -> Asked:
+        self.asked.append(Asked(delta, is_hold, is_named=is_named, up_to=up_to))
+        if up_to:
+            self.parts.add((delta.lane, delta.token))
         self.amounts[delta.lane, delta.token] = delta.change
         if is_named:
             self.amounts[delta.lane, tokens.name_of(delta.token)] = delta.change
@@ -143,9 +152,12 @@ class GateJudge(Judge):
             ):
                 self.wrong.append(f"{token} ends and was nowhere")
             amount = self.amounts[lane, token]
-            if outcome == REFUSED and after.rights[side_of(amount)] >= abs(amount):
+            least = 1 if (lane, token) in self.parts else abs(amount)
+            if outcome == REFUSED and after.rights[side_of(amount)] >= least:
                 self.wrong.append(f"{token} of {amount} is refused where there is enough")
             self.decided[lane, token] = outcome
+            if (lane, token) in self.parts:
+                self.before[lane, token] = len(self.moments)
             self.open.pop((lane, token), None)
         for token, amount in after.held.items():
             if token not in held:
@@ -216,6 +228,9 @@ class GateJudge(Judge):
         match answer:
             case Decided():
                 self._decided(answer)
+            case Conflicted(one, counts):
+                if one.may_count(counts):
+                    self.wrong.append(f"{one.delta.token} conflicts with {counts}, a part of it")
             case Listed():
                 self._listed(answer)
             case Stood(region, seen, limit):
@@ -238,11 +253,18 @@ class GateJudge(Judge):
             self.wrong.append(f"{token} is said to be {decision.outcome}, and is {truth}")
         if answer.how is not None and not decision.before and decision.outcome != answer.how:
             self.wrong.append(f"{token} ended with {decision.outcome}, not {answer.how}")
-        refused = decision.outcome == REFUSED and not decision.before
-        if refused and min(self.least(amount, since), self.least_in_parts(amount, since)) >= abs(
-            amount
-        ):
-            self.wrong.append(f"{token} of {amount} was refused, and there always was enough")
+        if decision.outcome == REFUSED:
+            least = min(self.least(one.least, since), self.least_in_parts(one.least, since))
+            if not decision.before and least >= abs(one.least):
+                self.wrong.append(f"{token} of {amount} was refused, and there always was enough")
+        elif not one.is_hold and not one.may_count(decision.outcome):
+            self.wrong.append(f"{token} of {amount} is said to count {decision.outcome}")
+        elif one.up_to and not decision.before and decision.outcome != amount:
+            had = self.had(one.delta, since)
+            if abs(decision.outcome or 0) not in had:
+                self.wrong.append(
+                    f"{decision.outcome} of {amount} counts, and lanes never had that"
+                )
 
     def _listed(self, answer: Listed) -> None:
         lane, listed, whole = answer.lane, answer.outcomes, answer.whole
@@ -261,11 +283,14 @@ class GateJudge(Judge):
     def known(self) -> object:
         amounts = sorted({one.delta.change for one in self.asked})
         least = [(self.least(each, 1), self.least_in_parts(each, 1)) for each in amounts]
-        return self.wrong, list(self.decided.items()), sorted(self.open.items()), least
+        had = [sorted(self.had(one.delta, 1)) for one in self.asked if one.up_to]
+        return self.wrong, list(self.decided.items()), sorted(self.open.items()), least, had
 
-    def _moments(self, since: int) -> list[Moment]:
-        before = [each for each in self.moments if each.step < since]
-        return [*before[-1:], *(each for each in self.moments if each.step >= since)]
+    def _moments(self, since: int, until: int | None = None) -> list[Moment]:
+        """Those since that step, and the one before; of the first so many."""
+        known = self.moments[:until]
+        before = [each for each in known if each.step < since]
+        return [*before[-1:], *(each for each in known if each.step >= since)]
 
     def least(self, amount: int, since: int) -> int:
         return min(moment.least(amount, since) for moment in self._moments(since))
@@ -277,6 +302,17 @@ class GateJudge(Judge):
         return sum(
             min(moment.own[lane, side] for moment in self._moments(since)) for lane in self.lanes
         )
+
+    def had(self, delta: Delta, since: int) -> set[int]:
+        """What lanes had together, each at a moment of its own since that step, and before the
+        change was decided.
+        """
+        moments = self._moments(since, self.before.get((delta.lane, delta.token)))
+        side, sums = side_of(delta.change), {0}
+        for lane in self.lanes:
+            own = {moment.own[lane, side] for moment in moments}
+            sums = {before + more for before in sums for more in own}
+        return sums
 
 
 def side_of(amount: int) -> str:

@@ -12,7 +12,7 @@ from ledger.client import named_holds as named
 from ledger.core import tokens
 from ledger.core.limit import DOWN, SIDES
 from ledger.gate.decide import decide_change
-from ledger.gate.gate import REFUSED, change_of
+from ledger.gate.gate import change_of
 from ledger.gate.history import outcomes
 from simulator.choices import Choices
 
@@ -31,7 +31,8 @@ class AskedAgain(AtGates):
             region = regions[n % len(regions)]
             lane, token = one.delta.lane, one.delta.token
             name = tokens.name_of(token) if one.is_named else None
-            program = decide_change(judge.gates_in(region), one.delta, hold=one.is_hold, name=name)
+            gates = judge.gates_in(region)
+            program = decide_change(gates, one.delta, hold=one.is_hold, name=name, up_to=one.up_to)
             decision = finish(world, region, program)
             if name is not None:
                 granted, _ = finish(world, region, named.close(judge.gates_in(region), one.delta))
@@ -57,28 +58,41 @@ class AllSold(AtGates):
             sell_all(self.gates, self.choices, side)
 
 
-def sell_all(judge: GateJudge, choices: Choices, side: str) -> None:
-    """What is left of a side is taken, one by one; none, where the value is beyond its limit."""
+class AllTaken(AtGates):
+    def at_end(self) -> None:
+        self.gates.world.now_ms += YEARS_MS
+        for side in SIDES:
+            sell_all(self.gates, self.choices, side, up_to=(1, 5, 10**6))
+
+
+def sell_all(judge: GateJudge, choices: Choices, side: str, *, up_to: tuple[int, ...] = ()) -> None:
+    """What is left of a side is taken, one by one, or up to so many at once: a part is all the
+    rest. None is taken where the value is beyond its limit.
+    """
     if not judge.limit.has(side):
         return
-    world, amount = judge.world, -1 if side == DOWN else 1
+    world, one = judge.world, -1 if side == DOWN else 1
     first = sum(map(change_of, judge.decided.values()))
     for n in range(SALES_MAX):
         region = one_of(choices, world.regions)
+        amount = one * (one_of(choices, up_to) if up_to else 1)
         delta = judge.delta(
-            tokens.keyed(judge.lanes[0].counter, f"end {amount} {n}", world.now_ms), region, amount
+            tokens.keyed(judge.lanes[0].counter, f"end {one} {n}", world.now_ms), region, amount
         )
         judge.amounts[delta.lane, delta.token] = amount
-        decision = finish(world, region, decide_change(judge.gates_in(region), delta))
+        if up_to:
+            judge.parts.add((delta.lane, delta.token))
+        program = decide_change(judge.gates_in(region), delta, up_to=bool(up_to))
+        decision = finish(world, region, program)
         world.now_ms += 20
         if choices.pick(2):
             world.quiesce()
-        if decision.outcome == REFUSED:
+        if decision.outcome != amount:
             break
     value = sum(map(change_of, judge.decided.values()))
-    bound = judge.bounds[amount > 0] or 0
-    if value != (first if amount * first > amount * bound else bound):
-        left = [n for n in judge.open.values() if n * amount > 0]
+    bound = judge.bounds[one > 0] or 0
+    if value != (first if one * first > one * bound else bound):
+        left = [n for n in judge.open.values() if n * one > 0]
         judge.wrong.append(
             f"at rest {value} is left, not {bound}: not all could be taken (open: {left})"
         )

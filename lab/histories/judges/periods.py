@@ -161,11 +161,16 @@ class PeriodJudge(Judge):
         """The same, of who reads."""
         return Reads(self.own(region), 0, True, clock or (lambda: self.world.now_ms))
 
-    def prepared(self, rules: Rules, change: Change) -> Delta:
+    def prepared(self, rules: Rules, change: Change, *, up_to: bool = False) -> Delta:
         """A change before it is added; the judge of its gates knows what it is of then."""
-        delta = preparing.prepare(rules, change)
+        delta = (
+            preparing.prepare_up_to(rules, change) if up_to else preparing.prepare(rules, change)
+        )
         if self.settings.limit_of(change.counter) is not None:
-            self.judge(change.counter).amounts[delta.lane, delta.token] = change.change
+            judge = self.judge(change.counter)
+            judge.amounts[delta.lane, delta.token] = change.change
+            if up_to:
+                judge.parts.add((delta.lane, delta.token))
         return delta
 
     def before(self, name: str) -> Term:

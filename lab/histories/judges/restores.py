@@ -75,7 +75,14 @@ class Restores(AtGates):
         for key, item in self._chosen(known).items():
             world.answer(Lane.parse(key.pk.partition("#")[2]).region, Put(item))
         world.quiesce()
-        judge = GateJudge(world, was.lanes, was.limit, asked=was.asked, amounts=dict(was.amounts))
+        judge = GateJudge(
+            world,
+            was.lanes,
+            was.limit,
+            asked=was.asked,
+            amounts=dict(was.amounts),
+            parts=was.parts,
+        )
         judge.wrong += self._check_lanes(judge, known, self._rebuild(judge))
         if judge.wrong:
             return judge.wrong

@@ -9,23 +9,23 @@ Rule 2: what it asked for outlives a crash, as messages do that come again.
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from lab.histories.judges.answers import Asked, Decided, Listed, Stood
+from lab.histories.judges.answers import Asked, Conflicted, Decided, Listed, Stood
 from lab.histories.judges.gates import COUNTER, GateJudge
 from lab.histories.judges.last_words import Failed, Heard
 from lab.histories.parts.recall import Memory
 from lab.histories.stage.stage import LONG, PACE, SHORT, Stage, one_of, rest
 from ledger.core import tokens
-from ledger.core.errors import LedgerError, LimitReached, TransactionConflict
+from ledger.core.errors import LedgerError, LimitReached, TokenConflict, TransactionConflict
 from ledger.core.limit import DOWN, SIDES, UP
 from ledger.core.requests import Now, Program
 from ledger.core.tokens import hold_token
 from ledger.gate.answer import Decision
 from ledger.gate.copies import read_copies
-from ledger.gate.decide import add_group, decide_change
+from ledger.gate.decide import add_group, add_up_to, decide_change
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED
 from ledger.gate.gates import Gates
 from ledger.gate.history import outcomes
@@ -39,6 +39,8 @@ HOURS_MS, AHEAD_MS = 9_000_000, 300_000
 """How late the changes of a backlog are at most, and how far ahead of now one may say that it
 is.
 """
+KINDS = ("seller", "seller", "seller", "buyer", "group")
+TAKERS = ("taker", "taker", "taker", "seller", "buyer", "group")
 OUTCOMES = {REFUSED: "refused", RELEASED: "released", EXPIRED: "expired"}
 
 
@@ -54,15 +56,20 @@ class Caller:
     mine: list[Asked] = field(default_factory=list)
     ends: list[int | None] = field(default_factory=list)
     memory: Memory = field(init=False)
+    named: tuple[str, str, int] | None = None
+    """The counter, the key and the time of a change of which a part may count, until it asks for
+    another one under that key."""
 
 
 @dataclass
 class Callers:
-    """What the processes of a history share. is_steady: whether nobody sets another limit."""
+    """What the processes of a history share. is_steady: whether nobody sets another limit. kinds:
+    of those who ask for changes and holds."""
 
     stage: Stage
     judge: GateJudge
     is_steady: bool = True
+    kinds: Sequence[str] = KINDS
 
     @property
     def counts(self) -> Counter[str]:
@@ -83,11 +90,12 @@ class Callers:
             "seller": (self._sells, ""),
             "buyer": (self._buys, "h"),
             "group": (self._adds_at_once, "g"),
+            "taker": (self._takes, "t"),
         }
         for number in range(4 + self.pick(9)):
             region = self.any_region()
             pace = one_of(self.choices, PACE)
-            kind = one_of(self.choices, ("seller", "seller", "seller", "buyer", "group"))
+            kind = one_of(self.choices, self.kinds)
             role, prefix = roles[kind]
             caller = Caller(f"{prefix}{number}", region)
             self.stage.enter(f"{kind} {number}", region, partial(self._calls, caller, role, pace))
@@ -130,11 +138,36 @@ class Callers:
             if how is not None:
                 yield from self._again(partial(self._end, caller, hold, how))
 
+    def _takes(self, caller: Caller) -> Script:
+        for n in range(1 + self.pick(8)):
+            if n >= len(caller.mine):
+                caller.mine.append((yield from self._one_up_to(caller)))
+            yield from self._send(caller, caller.mine[n])
+            yield rest(self.choices, SHORT)
+
+    def _one_up_to(self, caller: Caller) -> Generator[Any, Any, Asked]:
+        """A change of which a part may count; a twin of somebody's, perhaps with another amount;
+        or a change under the key of the one before.
+        """
+        amount = one_of(self.choices, (1, 2, 5, 12, 30))
+        if self.pick(6) == 5 and (others := [one for one in self.judge.asked if one.up_to]):
+            twin = one_of(self.choices, others)
+            amount = amount if twin.delta.change > 0 else -amount
+            return replace(twin, delta=replace(twin.delta, change=amount))
+        if self.pick(6) == 5 and caller.named is not None:
+            token, caller.named = tokens.keyed(*caller.named), None
+            return self.judge.ask(self.judge.delta(token, caller.region, self._amount()))
+        side = one_of(self.choices, [*filter(self.judge.limit.has, SIDES)])
+        amount = amount if side == UP else -amount
+        caller.named = self._named(caller, (yield Now()).wall_ms)
+        token = tokens.keyed(*caller.named, tokens.UP_TO)
+        return self.judge.ask(self.judge.delta(token, caller.region, amount), up_to=True)
+
     def _adds_at_once(self, caller: Caller) -> Script:
         size = 2 + self.pick(5)
         while len(caller.mine) < size:
             one = yield from self._one(caller)
-            if not one.is_hold and one not in caller.mine:
+            if not one.is_hold and not one.up_to and one not in caller.mine:
                 caller.mine.append(one)
         for _ in range(TRIES):
             if (yield from self._add(caller)) and self.pick(3):
@@ -148,17 +181,22 @@ class Callers:
         return self._ask(caller, (yield Now()).wall_ms)
 
     def _ask(self, caller: Caller, wall_ms: int, length_ms: int | None = None) -> Asked:
+        of = self._named(caller, wall_ms)
+        token = tokens.keyed(*of) if length_ms is None else hold_token(*of, length_ms)
+        return self.judge.ask(
+            self.judge.delta(token, caller.region, self._amount()), is_hold=length_ms is not None
+        )
+
+    def _named(self, caller: Caller, wall_ms: int) -> tuple[str, str, int]:
         step_ms = self.judge.world.step_ms
         late = one_of(self.choices, (0, 0, 0, 300, 1_000, 20_000, HOURS_MS // step_ms)) * step_ms
         time_ms = max(0, wall_ms - (self.pick(late) if late else 0))
         if self.pick(12) == 11:
             time_ms = wall_ms + self.pick(AHEAD_MS)
-        of = COUNTER, f"{caller.name}/{len(caller.mine)}", time_ms
-        token = tokens.keyed(*of) if length_ms is None else hold_token(*of, length_ms)
-        amount = one_of(self.choices, (-1, -2, -3, 1, 2, 4))
-        return self.judge.ask(
-            self.judge.delta(token, caller.region, amount), is_hold=length_ms is not None
-        )
+        return COUNTER, f"{caller.name}/{len(caller.mine)}", time_ms
+
+    def _amount(self) -> int:
+        return one_of(self.choices, (-1, -2, -3, 1, 2, 4))
 
     def _send(self, caller: Caller, one: Asked) -> Generator[Any, Any, bool]:
         """Until it has an answer, from wherever the message comes by."""
@@ -167,7 +205,12 @@ class Callers:
             began, heard = caller.memory.call(), Heard()
             try:
                 gates = self.judge.gates_in(region, caller.memory)
-                decision = yield from heard.of(decide_change(gates, one.delta, hold=one.is_hold))
+                program = decide_change(gates, one.delta, hold=one.is_hold)
+                decision = yield from heard.of(_taken(gates, one) if one.up_to else program)
+            except TokenConflict as conflict:
+                self.stage.answered(Conflicted(one, conflict.counts))
+                yield Move(caller.region)
+                return True
             except LedgerError as error:
                 self.stage.answered(Failed(heard, error))
                 self.counts["conflicts"] += isinstance(error, TransactionConflict)
@@ -227,7 +270,9 @@ class Callers:
         self.counts[
             "held" if decision.held is not None else OUTCOMES.get(decision.outcome or 0, "counted")
         ] += 1
-        since = caller.memory.since(one.delta.change, began)
+        is_part = one.up_to and decision.outcome not in (REFUSED, one.delta.change)
+        self.counts["parts"] += is_part
+        since = began if is_part else caller.memory.since(one.least, began)
         self.stage.answered(Decided(one, decision, since, how))
 
     def _again(self, make: Callable[[], Program[None]]) -> Script:
@@ -264,6 +309,15 @@ class Callers:
         strongly = self.pick(2) == 1
         listed = yield from outcomes(lane, consistent=strongly)
         self.stage.answered(Listed(lane, listed, strongly and region == lane.region))
+
+
+def _taken(gates: Gates, one: Asked) -> Program[Decision]:
+    """How much of a change counts, as its caller is told."""
+    try:
+        receipt = yield from add_up_to(gates, one.delta)
+    except LimitReached as refused:
+        return Decision(REFUSED, before=refused.replayed)
+    return Decision(receipt.change, before=receipt.outcome == "replayed")
 
 
 def _set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[None]:

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from lab.histories.judges.cost import Cost
 from lab.histories.judges.gates import COUNTER, GateJudge
-from lab.histories.judges.gates_end import AllSold, AskedAgain
+from lab.histories.judges.gates_end import AllSold, AllTaken, AskedAgain
 from lab.histories.judges.last_words import LastWords
 from lab.histories.judges.restores import Restores
-from lab.histories.parts.callers import Callers
+from lab.histories.parts.callers import TAKERS, Callers
 from lab.histories.stage.filing import Filing, file_as, filed_as
 from lab.histories.stage.stage import REGIONS, Played, Stage, one_of, watched
 from lab.histories.stage.world import WatchedWorld
@@ -46,7 +46,12 @@ def play(
     faults: Faults | None = None,
     log: Log | None = None,
     replica: type[Replica] = Replica,
+    *,
+    takes: bool = False,
 ) -> Played:
+    """takes: many ask for as much of a change as there is. Such histories are a kind of their own,
+    so that a seed of the others stays the same history.
+    """
     world, faults = watched(choices, faults, STEPS_MS, replica=replica)
     limit = one_of(choices, LIMITS)
     shards = 1 + (choices.pick(3) == 2)
@@ -56,9 +61,14 @@ def play(
     file_as(_filing(world))
     stage, gates = Stage(world, faults, log), GateJudge(world, lanes, limit)
     restores = Restores(gates, choices, stage.counts)
-    ends = (AskedAgain(gates, choices), Cost(gates, choices), AllSold(gates, choices))
+    cost, sold = Cost(gates, choices), AllTaken if takes else AllSold
+    cost.takes = takes
+    ends = (AskedAgain(gates, choices), cost, sold(gates, choices))
     stage.judged_by(gates, LastWords(gates.gates, gates.wrong), *ends, restores)
-    Callers(stage, gates).enter_all()
+    callers = Callers(stage, gates)
+    if takes:
+        callers.kinds = TAKERS
+    callers.enter_all()
     stage.play()
     restores.over_ms = world.now_ms
     world.now_ms += 2 * faults.skew_ms

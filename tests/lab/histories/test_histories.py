@@ -37,6 +37,7 @@ PLAYED: list[tuple[str, int, int, dict[str, int]]] = [
         FIRST + 13,
         dict.fromkeys(("counted", "held", "refused", "released", "expired"), 3),
     ),
+    ("takes", 6, FIRST, {"parts": 12, "counted": 50, "refused": 20, "held": 5}),
     ("strong", 8, FIRST, {"conflicts": 15}),
     ("periods", 12, FIRST + 58, {"counted": 20, "looks": 20, "over": 20, "carried": 0}),
     (
