@@ -29,7 +29,7 @@ from lab.engines import partiql
 from lab.engines.children import CONTEXT, Children
 from lab.engines.ministack import HOST, POOL_CONNECTIONS, Engine
 from lab.engines.proxy_faults import REFUSALS, Fault, Mix, decide, refusal
-from service.loopback import OfLoopback
+from ledger.core.loopback import OfLoopback
 
 OUTSIDE = "outside"  # where writers and readers stand: no partition lies between them and a Region
 _REGION = re.compile(r"Credential=[^/]*/[^/]*/([^/]*)/")

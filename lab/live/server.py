@@ -13,20 +13,11 @@ from typing import Any
 
 from lab.live.controls import BadControl
 from lab.live.show import Show
-from service.loopback import HOST, OfLoopback
+from ledger.core.loopback import HOST, PAGE_HEADERS, OfLoopback
 
 PORT = 8090
 BODY_MAX = 1_000
 PAGE = Path(__file__).with_name("page")
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "
-        "'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
 
 
 class Server(ThreadingHTTPServer):
@@ -73,7 +64,7 @@ class Handler(OfLoopback, SimpleHTTPRequestHandler):
                 self.send_error(400, "This is not JSON.")
 
     def end_headers(self) -> None:
-        for name, value in HEADERS.items():
+        for name, value in PAGE_HEADERS.items():
             self.send_header(name, value)
         super().end_headers()
 

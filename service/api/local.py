@@ -22,9 +22,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from ledger import Settings
+from ledger.core.loopback import HOST, OfLoopback
 from service.api.admission import BODY_BYTES_MAX
 from service.api.app import TRY_IT, Api
-from service.loopback import HOST, OfLoopback
 from service.observe import Watch
 from service.writable import prefixes_of
 
