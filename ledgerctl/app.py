@@ -42,6 +42,7 @@ COMMANDS = {
         "watch": (
             "Show a counter's value as it changes, until Ctrl-C. It goes on after a failed read."
         ),
+        "console": "Show counters on a page of this computer, until Ctrl-C. It only reads.",
         "history": "Show the changes of a counter, in the order of time.",
         "export": "Write all changes as a file that `import` takes back.",
         "series": "Show what changed of a counter by hour, day, week or month.",
@@ -75,6 +76,7 @@ COMMANDS = {
 
 ELSEWHERE = {
     "watch": "get",
+    "console": "console.command",
     "export": "history",
     "top": "list",
     "import": "imports",

@@ -67,6 +67,10 @@ class Call:
         """This call under other options, such as on another table."""
         return Call(self.surroundings, {**self._options, **options}, self.meter)
 
+    def around(self, surroundings: Surroundings) -> Call:
+        """This call in other surroundings, such as with other tables."""
+        return Call(surroundings, self._options, self.meter)
+
     @functools.cached_property
     def session(self) -> boto3.Session:
         return self.surroundings.session(self._options["profile"])

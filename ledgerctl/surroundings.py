@@ -1,9 +1,12 @@
-"""What is outside of a call of `ledgerctl`: environment, session, tables, clock, pauses."""
+"""What is outside of a call of `ledgerctl`: environment, session, tables, clock, pauses,
+a browser.
+"""
 
 from __future__ import annotations
 
 import os
 import time
+import webbrowser
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -13,6 +16,16 @@ from botocore.config import Config
 from ledger.core import clocks
 from ledger.core.requests import Table
 from ledger.tables.boto import CONFIG
+
+
+def open_page(url: str) -> None:
+    """Open a page in a browser with a window; one of the terminal would take the terminal."""
+    try:
+        browser = webbrowser.get()
+    except webbrowser.Error:
+        return
+    if type(browser) is not webbrowser.GenericBrowser:
+        browser.open(url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +44,4 @@ class Surroundings:
     clock: clocks.Clock = clocks.wall_clock
     entropy: clocks.Entropy = clocks.entropy
     pause: Callable[[float], None] = time.sleep
+    open_page: Callable[[str], None] = open_page

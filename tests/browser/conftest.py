@@ -1,5 +1,5 @@
-"""A real browser on the live page. `make browser` runs these tests; it says what to install when
-there is none.
+"""A real browser on the live page and on the console. `make browser` runs these tests; it says what
+to install when there is none.
 
 Rule 1: The browser is Debian's, or that of CHROMIUM and CHROMEDRIVER, and is never downloaded.
 Rule 2: Whatever it logs or asks of another address fails the test that made it.
@@ -11,6 +11,8 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -129,23 +131,28 @@ def driver() -> Iterator[Chrome]:
 @pytest.fixture
 def page(driver: Chrome) -> Iterator[Page]:
     """The page, loaded; afterwards it has logged nothing and asked nobody else."""
-    log(driver, "performance")
-    with Server(0, seed=7) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    with Server(0, seed=7) as server, visited(driver, server, server.url):
         page = Page(driver, server.url)
         page.look()
         yield page
-        logged = log(driver, "browser")
-        driver.get("about:blank")
-        server.shutdown()
+
+
+@contextmanager
+def visited(driver: Chrome, server: ThreadingHTTPServer, url: str) -> Iterator[None]:
+    """The server runs; at the end its page has logged nothing and asked nobody else."""
+    log(driver, "performance")
+    log(driver, "browser")
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    yield
+    logged = log(driver, "browser")
+    driver.get("about:blank")
+    server.shutdown()
     assert not logged
     events = [json.loads(message)["message"] for message in log(driver, "performance")]
     asked = [
         e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"
     ]
-    assert {url.split("/")[2] for url in asked if url.startswith("http")} == {
-        server.url.split("/")[2]
-    }
+    assert {each.split("/")[2] for each in asked if each.startswith("http")} == {url.split("/")[2]}
 
 
 def log(driver: Chrome, kind: str) -> list[str]:

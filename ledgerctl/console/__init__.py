@@ -1,0 +1,1 @@
+"""`ledgerctl console`: a page that shows counters. The command is in `command.py`."""
