@@ -103,7 +103,7 @@ def test_each_spending_moves_its_credits_once(page: Page, seed: int) -> None:
         spent = sum((answer or {}).get(grant, 0) for answer in answers.values())
         assert 0 <= world.reader.read(grant).value == 10 - spent
     assert world.reader.read(GRANTS[0]).value == 10  # it had lapsed before
-    assert {answer is None for answer in answers.values()} == {True, False}
+    assert any(answers.values())
 
 
 def test_other_content_under_a_key_is_refused_and_moves_nothing(page: Page) -> None:
