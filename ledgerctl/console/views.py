@@ -11,16 +11,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from compactor.inspection import lag as lag_of
-from ledger import Period
 from ledger.client.message import time_of, time_text
 from ledger.core.checks import AHEAD_MAX_MS, to_datetime
 from ledger.core.errors import LedgerError
+from ledger.core.period import zone_of
 from ledger.core.period_name import parted
 from ledger.core.running import or_error
 from ledgerctl.call import Call
 from ledgerctl.compaction import to_do
 from reader import Entry, Place
 from reader.checks import PAGE_ENTRIES_MAX
+from reader.periods import asked_for
 from reader.rules import Rules
 
 NAMES, CHANGES, STEPS_MAX = 50, 20, 1_000
@@ -37,6 +38,8 @@ def counters(call: Call, counter: str, asked: Asked) -> Answer:
         said: Answer = {"counter": counter, "limited": plan.limit is not None}
         if span is not None and plan.keep is not None:
             said |= {"base": base, "every": span.unit, "anchor": span.anchor}
+            if span.every > 1:  # of windows, one tells where the others begin
+                said |= {"every": f"{span.every}{span.unit[0]}", "begins": span.start.isoformat()}
         return {**plain(call.reader.read(counter)), **said}
     names: list[str] = []
     bucket, _, name = asked["after"].partition(".")
@@ -69,7 +72,16 @@ def series(call: Call, counter: str, asked: Asked) -> Answer:
 
 
 def periods(call: Call, counter: str, asked: Asked) -> Answer:
-    period = Period(asked["every"], asked["zone"], int(asked["anchor"] or 1))
+    zone = zone_of(asked["zone"] or None)
+    begins = datetime.fromisoformat(asked["begins"]) if asked["begins"] else None
+    period = asked_for(
+        call.settings,
+        counter,
+        asked["every"],
+        asked["zone"],
+        int(asked["anchor"] or 1),
+        begins and begins.replace(tzinfo=zone),
+    )
     rows = call.reader.periods(counter, period)
     return {"periods": [plain(each.standing or {}) | plain(each) for each in rows]}
 

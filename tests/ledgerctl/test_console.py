@@ -163,6 +163,15 @@ def test_views_show_names_changes_holds_periods_and_lanes() -> None:
         assert (periods[-1]["counter"], periods[-1]["value"]) == ("llm:key@2027-01", 3)
         said = view(server, "counters", counter="llm:key@2027-01")
         assert (said["base"], said["every"], said["limited"]) == ("llm:key", "month", False)
+        window = "llm:key@2027-01-15T05+5h"
+        tables.ledger.add(window, 4, idempotency_key="w", at=NOW)
+        said = view(server, "counters", counter=window)
+        asked = {name: f"{said[name]}" for name in ("every", "anchor", "begins")}
+        rows = view(server, "periods", counter="llm:key", zone="UTC", **asked)["periods"]
+        assert [(row["counter"][-8:], row["value"]) for row in rows[-2:]] == [
+            ("15T00+5h", 0),
+            ("15T05+5h", 4),
+        ]
         lanes = view(server, "lag", counter="views")["lanes"]
         assert sorted((row["tail"], row["to_do"]) for row in lanes) == [(0, []), (41, ["fold"])]
         assert view(server, "lag", counter="seats:gig") == {"lanes": []}

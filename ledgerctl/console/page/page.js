@@ -77,7 +77,7 @@ const ASKED = {
     ...(until && { until: until.toISOString() }),
   }),
   changes: () => ({ count: about.count }),
-  periods: () => ({ ...about, counter: about.base, zone }),
+  periods: () => ({ counter: about.base, every: about.every, anchor: about.anchor, begins: about.begins ?? "", zone }),
 };
 const USE = {
   counters(said) {
@@ -168,7 +168,7 @@ function show() {
   document.body.className = counter && "chosen";
   mark();
   until = about = undefined;
-  one("#plot").replaceChildren();
+  plot = plot?.destroy();
   for (const part of all("#counter > [data-view]")) {
     fill(part);
     part.removeAttribute("open");
