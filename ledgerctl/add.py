@@ -122,21 +122,32 @@ def add(
     key: Key = None,
     at: At = None,
     home_region: HomeRegion = None,
+    partial: Annotated[
+        bool,
+        typer.Option("--partial", help="Count as much as the counter's limit leaves, if not all."),
+    ] = False,
 ) -> None:
     """Add one change to a counter. The same key and time count once.
 
-    If the change would pass the counter's limit, nothing counts and the exit code is 1.
+    If the change would pass the counter's limit, nothing counts and the exit code is 1; with
+    --partial as much of it counts as is left in all Regions together.
     """
-    name = key_and_time(call, ["add", counter, str(change)], key, at, home_region)
-    delta = call.ledger.prepare(
-        counter, change, idempotency_key=name.key, at=name.at, region=home_region
-    )
-    with sending(name, f"the change of {change:+,} is in {counter}"):
-        outcome = call.ledger.apply(delta).outcome
+    words = ["add", counter, str(change), *["--partial"] * partial]
+    name = key_and_time(call, words, key, at, home_region)
+    named: Any = {"idempotency_key": name.key, "at": name.at, "region": home_region}
+    prepared = None if partial else call.ledger.prepare(counter, change, **named)
+    what = f"a part of {change:+,}" if partial else f"the change of {change:+,}"
+    with sending(name, f"{what} is in {counter}"):
+        if prepared is None:
+            receipt = call.ledger.add_up_to(counter, change, **named)
+        else:
+            receipt = call.ledger.apply(prepared)
+        outcome, delta = receipt.outcome, receipt.delta
         fields = {
             "outcome": outcome,
             "counter": counter,
-            "change": change,
+            "change": receipt.change,
+            **({"asked": change} if partial else {}),
             "key": name.key,
             "at": time_text(name.at),
         }
@@ -146,7 +157,8 @@ def add(
             if outcome == "recorded"
             else "it was there already and counts once"
         )
-        call.say(f"{outcome}: {change:+,} to {counter}; {means}", style="green")
+        of = f" of {change:+,}" if partial else ""
+        call.say(f"{outcome}: {receipt.change:+,}{of} to {counter}; {means}", style="green")
         if name.made:
             call.say(f"to send the same change again, which counts once:\n{name.again}")
 

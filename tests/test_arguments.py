@@ -134,9 +134,11 @@ RIGHT: dict[str, object] = (
     }
     | {"late": HOUR, "keep": HOUR, "carry": 0, "anchor": 1}
     | {"text": str(LANE), "environ": FULL, "data": b"", "url": "a queue", "then": None}
+    | {"partial": False}
     | {"source": COUNTER, "target": SEATS}
 )
 OF_A_LIMIT = (
+    "Ledger.add_up_to",
     "Ledger.hold",
     "Ledger.parse_hold",
     "Ledger.set_limit",

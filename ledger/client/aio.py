@@ -73,7 +73,7 @@ class AsyncLedger(Edge):
         change: int,
         *,
         idempotency_key: str,
-        at: datetime,
+        at: datetime | None = None,
         region: str | None = None,
     ) -> Receipt:
         """As `Ledger.add_up_to`."""

@@ -1,5 +1,5 @@
 """The message that carries changes through a queue, as JSON: {counter, change, idempotency_key, at,
-region, then}, or many of these as {"changes": [...]}.
+region, then, partial}, or many of these as {"changes": [...]}.
 
 Rule 1: The key and the time are in the body, because an SQS MessageId changes when a message is
 redriven.
@@ -43,7 +43,7 @@ from ledger.core.values import Change, CheckedChange, Then, check_changes, check
 
 Made = TypeVar("Made")
 NAMES, OF_THEN = (tuple(f.name for f in fields(each)) for each in (Change, Then))
-OPTIONAL = {"region", "then"}
+OPTIONAL = {"region", "then", "partial"}
 REQUIRED = tuple(name for name in NAMES if name not in OPTIONAL)
 _fields_of, _required_of = attrgetter(*NAMES), itemgetter(*REQUIRED)
 MANY = "changes"
@@ -69,7 +69,10 @@ def dumps(change: Change) -> str:
     if change.at is None:  # a reader of messages then needs to know nothing of keys
         change = replace(change, at=time_in(change.idempotency_key))
     checked = _checked(_fields_of(change))
-    said = {name: getattr(checked, name) for name in NAMES if getattr(checked, name) is not None}
+    named = {name: getattr(checked, name) for name in NAMES}
+    said = {
+        name: value for name, value in named.items() if value is not None and value is not False
+    }
     said["at"] = time_text(said["at"])
     text = json.dumps(said, default=asdict, ensure_ascii=False, separators=(",", ":"))
     return text.translate(NO_XML)
@@ -177,7 +180,7 @@ def _by_field(said: object) -> CheckedChange:
     at, then = _at(given), given.get("then")
     if then is not None:
         then = _named("then", _then, then)
-    return _checked(map((given | {"at": at, "then": then}).get, NAMES))
+    return _checked(map(({"partial": False} | given | {"at": at, "then": then}).get, NAMES))
 
 
 def _at(given: dict[str, Any]) -> datetime:
@@ -231,9 +234,19 @@ def _checked(said: Iterable[object]) -> CheckedChange:
         name, _ = CHECKS[len(checked)]
         raise _within(name, error) from None
     made = checked_change(to_ms(checked[3]), *checked)
+    if made.partial:
+        _check_part(made)
     # Rule 4: a change with `then` is a transfer, and nothing else is: every reader of the message
     # can finish it.
     return made if made.then is None else _transfer(made)
+
+
+def _check_part(change: CheckedChange) -> None:
+    if change.then is not None:
+        why = "A transfer moves all of its amount or nothing: no part."
+        raise InvalidMessage(f"partial: {why}", "partial")
+    if change.change == 0:
+        raise InvalidMessage("change: Of 0 no part can count.", "change")
 
 
 def _transfer(change: CheckedChange) -> CheckedChange:
@@ -284,6 +297,12 @@ def _check_then(then: object) -> Then | None:
     )
 
 
+def _check_partial(partial: object) -> bool:
+    if type(partial) is not bool:
+        raise InvalidMessage(f"partial is true or false, not {shown(partial)}.")
+    return partial
+
+
 CHECKS: tuple[tuple[str, Callable[[object], Any]], ...] = (
     ("counter", check_counter),
     ("change", check_change),
@@ -291,6 +310,7 @@ CHECKS: tuple[tuple[str, Callable[[object], Any]], ...] = (
     ("at", _check_time),
     ("region", lambda region: None if region is None else check_region(region)),
     ("then", _check_then),
+    ("partial", _check_partial),
 )
 
 

@@ -94,6 +94,11 @@ def prepare(rules: Rules, change: Change) -> Delta:
         raise InvalidInput(
             "A Change with `then` is a transfer. Nothing was written. Call transfer, or queue it."
         )
+    if change.partial:
+        raise InvalidInput(
+            "A Change with `partial` counts in part. Nothing was written. Call add_up_to, which "
+            "says how much counts, or queue it."
+        )
     if isinstance(change, CheckedChange):
         # Rule 3: what its reader checked is not checked again, only what depends on the settings
         # and on the clock.

@@ -126,7 +126,7 @@ class Ledger:
         change: int,
         *,
         idempotency_key: str,
-        at: datetime,
+        at: datetime | None = None,
         region: str | None = None,
     ) -> Receipt:
         """Count as much of a change as the limit leaves, in all Regions together: all of it, a

@@ -49,7 +49,8 @@ class Change:
     """One change to one counter, for `Ledger.add_many`; the arguments are those of `add`.
 
     then: makes it a transfer, for a queue alone: this change is below 0, and the same above 0
-    follows if it counts.
+    follows if it counts. partial: as much of it counts as is left, as of `add_up_to`; for a queue
+    alone, too.
     """
 
     counter: str
@@ -58,6 +59,7 @@ class Change:
     at: datetime | None = None
     region: str | None = None
     then: Then | None = None
+    partial: bool = False
 
 
 _fields = attrgetter(*Change.__match_args__)
@@ -99,6 +101,7 @@ def checked_change(
     at: datetime,
     region: str | None,
     then: Then | None,
+    partial: bool = False,
 ) -> CheckedChange:
     """The change of fields that the caller has checked. Only a reader of messages may call it."""
     made = object.__new__(CheckedChange)
@@ -109,6 +112,7 @@ def checked_change(
     _set(made, "at", at)
     _set(made, "region", region)
     _set(made, "then", then)
+    _set(made, "partial", partial)
     return made
 
 

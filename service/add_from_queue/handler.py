@@ -189,7 +189,8 @@ class AddFromQueue:
         # the message did, and no amount; the format is public: docs/producers.md.
         if self._outcomes is None:
             return
-        limit_of = self._ledger.settings.limit_of
+        settings = self._ledger.settings
+        limit_of = settings.limit_of
         decided = [
             (parcel, place, text)
             for parcel in in_turn(parcels)
@@ -197,7 +198,7 @@ class AddFromQueue:
                 zip(parcel.changes, parcel.outcomes, strict=False)
             )
             if any(map(limit_of, counters_of(change))) or isinstance(outcome, PeriodOver)
-            if (text := outcome_of(change, outcome)) is not None
+            if (text := outcome_of(change, outcome, settings.region)) is not None
         ]
         whys = self._outcomes.put_each(
             [text for _, _, text in decided], stop=deadline.ends_answering

@@ -1,5 +1,5 @@
 """The changes of a batch, added in rounds: every change, then what follows those that count, then
-what must come back.
+what must come back. Changes of which a part may count come first, each by itself.
 
 Rule 1: the steps of a transfer, and their names, are those of `Ledger.transfer`. So a message and a
 caller may finish the same transfer.
@@ -60,14 +60,19 @@ def rounds(
         for number, change in enumerate(changes)
         if change.then is not None
     }
-    if not targets:
+    outcomes: dict[int, Outcome] = {}
+    for number, change in enumerate(changes):
+        if change.partial:
+            try:
+                outcomes[number] = yield _add_up_to(change)
+            except LedgerError as error:
+                outcomes[number] = error
+    if not targets and not outcomes:
         added: list[Outcome] = yield _add_many(changes, pack)
         return added
     # Rule 4: a transfer takes nothing before the table's shape has both of its counters.
-    lacking = yield _shape_errors(targets.values())
-    outcomes: dict[int, Outcome] = {
-        number: lacking[target] for number, target in targets.items() if target in lacking
-    }
+    lacking = (yield _shape_errors(targets.values())) if targets else {}
+    outcomes |= {number: lacking[target] for number, target in targets.items() if target in lacking}
     first = {
         number: steps.debit(change) if number in targets else change
         for number, change in enumerate(changes)
@@ -130,6 +135,11 @@ def _shape_errors(counters: Iterable[str]) -> Call:
 
 def _add_many(changes: Iterable[Change], pack: bool) -> Call:
     return lambda ledger: ledger.add_many([*changes], pack=pack)
+
+
+def _add_up_to(change: Change) -> Call:
+    named = {"idempotency_key": change.idempotency_key, "at": change.at, "region": change.region}
+    return lambda ledger: ledger.add_up_to(change.counter, change.change, **named)
 
 
 def _finish(of: Change, region: str) -> Call:

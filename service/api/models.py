@@ -123,6 +123,11 @@ class NewDelta(Strict):
     )
     at: FirstAsked = None
     region: InRegion = None
+    partial: bool = Field(
+        False,
+        description="whether a part may count: as much as the limit leaves, in all Regions "
+        "together; the counter has a limit on that side. Under one key this is another change",
+    )
 
 
 class BulkDelta(NewDelta):

@@ -5,7 +5,7 @@ Rule 1: pydantic builds a model's checks for the first request that needs them (
 a cold start.
 """
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from aws_lambda_powertools.event_handler import Response
 from pydantic import (
@@ -19,7 +19,7 @@ from pydantic import (
     SerializerFunctionWrapHandler as Serializer,
 )
 
-from ledger import Receipt
+from ledger import Change, Receipt
 from ledger.client.message import time_text
 from ledger.core.values import Delta
 
@@ -33,14 +33,33 @@ class Answer(BaseModel):
     model_config = ConfigDict(from_attributes=True, defer_build=True)
 
 
-class Added(Answer):
-    """A change counts, exactly once, from now on."""
+class Sparse(Answer):
+    """An answer that lacks some fields where they are 0."""
 
+    lacks: ClassVar[tuple[str, ...]]
+
+    @model_serializer(mode="wrap")
+    # without a type, so that its schema stays
+    def _without_nothing(self, fields: Serializer):  # type: ignore[no-untyped-def]
+        said = fields(self).items()
+        return {name: value for name, value in said if value or name not in self.lacks}
+
+
+class Named(Answer):
     outcome: Literal["recorded", "replayed", "accepted"]
     counter: str
     token: str = Field(description="the ULID that names the delta")
     region: str = Field(description=f"the Region of the delta's lane; {HOME}")
     at: Instant
+
+
+class Added(Named, Sparse):
+    """A change counts, exactly once, from now on."""
+
+    lacks = ("change", "asked")
+
+    change: int = Field(0, description="what counts; absent: all, and no part was asked for")
+    asked: int = Field(0, description="of how much this is a part, or all; absent with change")
 
 
 class ProblemDetails(Answer):
@@ -150,7 +169,7 @@ class Held(Answer):
     at: Instant
 
 
-class Captured(Added):
+class Captured(Named):
     """The captured change counts, exactly once, from now on; the rest is free."""
 
     change: int = Field(description="what counts")
@@ -193,21 +212,15 @@ class Room(Answer):
     up: int | None
 
 
-CARRIED = ("carried", "took")
-
-
-class Carrying(Answer):
+class Carrying(Sparse):
     """Of a period, what was carried over. The answer lacks a field that is 0."""
+
+    lacks = ("carried", "took")
 
     carried: int = Field(
         0, description="what the period passed on to the next one; absent: nothing"
     )
     took: int = Field(0, description="what it has from the period before; absent: nothing")
-
-    @model_serializer(mode="wrap")
-    # without a type, so that its schema stays
-    def _without_nothing(self, fields: Serializer):  # type: ignore[no-untyped-def]
-        return {name: value for name, value in fields(self).items() if value or name not in CARRIED}
 
 
 class CounterStanding(Carrying):
@@ -270,6 +283,13 @@ def named(delta: Delta) -> dict[str, Any]:
         "region": delta.lane.region,
         "at": delta.at,
     }
+
+
+def part_of(change: Change, receipt: Receipt) -> dict[str, int]:
+    """What an answer says of a change of which a part may count; of any other, nothing."""
+    if not change.partial:
+        return {"change": 0, "asked": 0}
+    return {"change": receipt.change, "asked": change.change}
 
 
 def status_of(receipt: Receipt) -> int:

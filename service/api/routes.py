@@ -7,16 +7,17 @@ idempotency key.
 Rule 3: No line above debug holds an amount, and the id of a hold has one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Body
 
 from ledger import Change, Ledger, Receipt
 from ledger.core.errors import InvalidInput, InvalidTime, LedgerError, ReadTooLarge
+from ledger.core.running import or_error
 from reader import Reader
 from reader.periods import asked_for
 from service.api import cursor as cursors
@@ -70,27 +71,18 @@ class Routes:
         """
         check_same(counter, delta.counter)
         change = self._change(delta, idempotency_key)
-        receipt = self._ledger.add(
-            counter,
-            change.change,
-            idempotency_key=idempotency_key,
-            at=change.at,
-            region=change.region,
-        )
+        receipt = self._add(change)
         report(self._watch, receipt)
-        return responses.counted(Added, receipt)
+        return responses.counted(Added, receipt, **responses.part_of(change, receipt))
 
     def add_many(self, bulk: Annotated[models.Bulk, Body()]) -> responses.BulkResults:
         """Each change has a key and a result of its own. If a result is 429 or 5xx, repeat the
         whole request.
         """
         changes = [self._change_or_problem(delta) for delta in bulk.deltas]
-        outcomes = iter(
-            self._ledger.add_many(change for change in changes if isinstance(change, Change))
-        )
+        outcomes = self._outcomes(changes)
         results = [
-            self._result(next(outcomes) if isinstance(change, Change) else change)
-            for change in changes
+            self._result(change, outcome) for change, outcome in zip(changes, outcomes, strict=True)
         ]
         return responses.BulkResults(results=results)
 
@@ -250,7 +242,8 @@ class Routes:
         """The change that a body describes. Raises Problem."""
         check_writable(delta.counter, self._prefixes)
         check_region(delta.region, self._settings)
-        return Change(delta.counter, delta.change, key, time_of_key(key, delta.at), delta.region)
+        at = time_of_key(key, delta.at)
+        return Change(delta.counter, delta.change, key, at, delta.region, partial=delta.partial)
 
     def _change_or_problem(self, delta: models.BulkDelta | models.Refused) -> Change | Problem:
         if isinstance(delta, models.Refused):
@@ -260,13 +253,44 @@ class Routes:
         except Problem as problem:
             return problem
 
-    def _result(self, outcome: Receipt | LedgerError | Problem) -> responses.BulkResult:
+    def _outcomes(
+        self, changes: Sequence[Change | Problem]
+    ) -> Iterator[Receipt | LedgerError | Problem]:
+        """An outcome for each: those of which a part may count each by itself, the others at
+        once.
+        """
+        at_once = (each for each in changes if isinstance(each, Change) and not each.partial)
+        added = iter(self._ledger.add_many(at_once))
+        for change in changes:
+            if isinstance(change, Problem):
+                yield change
+            elif change.partial:
+                yield or_error(self._add, change)
+            else:
+                yield next(added)
+
+    def _add(self, change: Change) -> Receipt:
+        add: Any = self._ledger.add_up_to if change.partial else self._ledger.add
+        receipt: Receipt = add(
+            change.counter,
+            change.change,
+            idempotency_key=change.idempotency_key,
+            at=change.at,
+            region=change.region,
+        )
+        return receipt
+
+    def _result(
+        self, change: Change | Problem, outcome: Receipt | LedgerError | Problem
+    ) -> responses.BulkResult:
         refused = InvalidInput(
             "A delta of a bulk does not fit its description. It was not written."
         )
         report(self._watch, refused if isinstance(outcome, Problem) else outcome)
         if isinstance(outcome, Receipt):
-            added = responses.filled(Added, outcome, **responses.named(outcome.delta))
+            assert isinstance(change, Change)
+            said = responses.named(outcome.delta) | responses.part_of(change, outcome)
+            added = responses.filled(Added, outcome, **said)
             return responses.BulkResult(status=responses.status_of(outcome), added=added)
         problem = problem_of(outcome) if isinstance(outcome, LedgerError) else outcome
         return responses.BulkResult(

@@ -34,6 +34,8 @@ PAYS = (
     '"idempotency_key":"pay-17","at":"2010-12-01T08:26:00.000Z",'
     '"then":{"counter":"wallet:bob","change":2550}}'
 )
+SPENT = Change("stock:85123A", -6, "536365/1", AT, partial=True)
+SPENDS = f'{TEXT[:-1]},"partial":true}}'
 of_change = (
     st.datetimes(datetime(1970, 1, 2), datetime(9999, 12, 30), timezones=st.timezones()),
     st.sampled_from([None, "eu-west-1"]),
@@ -46,12 +48,42 @@ transfers = st.builds(
     ),
     *(amounts, st.text("k\u00e9", min_size=1, max_size=500), *of_change),
 )
-changes = plain | transfers
+parts = st.builds(
+    Change,
+    strategies.counters,
+    strategies.changes.filter(bool),
+    strategies.keys,
+    *of_change,
+    partial=st.just(True),
+)
+changes = plain | transfers | parts
 
 
 def text(**changed: Any) -> str:
     said = json.loads(TEXT) | changed
     return json.dumps({name: value for name, value in said.items() if value is not ...})
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"partial": 1}, "partial"),
+        ({"partial": None}, "partial"),
+        ({"partial": "true"}, "partial"),
+        ({"partial": True, "change": 0}, "change"),
+        ({"partial": True, "then": {"counter": "b", "change": 6}}, "partial"),
+    ],
+)
+def test_a_message_of_a_part_says_true_of_one_change(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidMessage, match=f"^{field}: ") as caught:
+        loads(text(**given))
+    assert caught.value.field == field
+
+
+def test_a_message_of_a_part_is_another_one() -> None:
+    assert dumps(SPENT) == SPENDS
+    assert loads(SPENDS) == SPENT != SALE
+    assert loads(text(partial=False)) == SALE
 
 
 def test_a_message_is_what_the_page_on_producers_shows() -> None:
