@@ -300,6 +300,42 @@ def test_what_is_not_decided_has_no_outcome_and_comes_again() -> None:
     assert there.counted("OutOfReach") == 2, "once a message"
 
 
+def test_a_part_counts_and_its_outcome_says_how_much() -> None:
+    service = adding(pack=True)
+    part = {"counter": SEATS, "partial": True}
+    wanted = message(1, 9, **part), message(2, 9, **part)
+    plain = message(3, 9, partial=True)
+    assert service.adds(seat(0, 8), many(wanted[0], seat(4, -1)), wanted[1], plain) == []
+    says = {"partial": True, "asked": 9}
+    assert service.outcomes() == [
+        said(0, "refused"),  # those of which a part may count come first
+        said(1, "counted") | says | {"change": 9},
+        said(4, "counted"),
+        said(2, "counted") | says | {"change": 1},
+    ]
+    assert [why for _, why in service.dead_letters()] == ["InvalidInput"], "it has no limit"
+    assert service.adds(*wanted, message(5, 9, **part), message(6, 9, **part)) == []
+    assert service.outcomes()[-4:] == [
+        said(1, "counted") | says | {"change": 9},
+        said(2, "counted") | says | {"change": 1},
+        said(5, "counted") | says | {"change": 1},
+        said(6, "refused") | says | {"change": 0},
+    ]
+    assert (service.value(SEATS), service.counted("LimitReached")) == (10, 2)
+
+
+def test_a_part_that_no_region_decides_comes_again() -> None:
+    there = adding(B)
+    there.away.down = True
+    part = message(1, 9, counter=SEATS, partial=True)
+    assert there.adds(part, message(0)) == [0]
+    assert there.outcomes() == []
+    there.away.down = False
+    assert there.adds(part) == []
+    outcome: Any = there.outcomes()[0]
+    assert (outcome["change"], outcome["region"]) == (9, B)
+
+
 def test_a_message_without_a_queued_outcome_comes_again() -> None:
     service = adding()
     service.sqs.refuses = "order/1"
