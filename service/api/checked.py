@@ -3,6 +3,7 @@
 from ledger.client.holds import Hold
 from ledger.client.preparing import ours
 from ledger.core.errors import InvalidInput, NoSuchHold, shown
+from ledger.core.limit import DOWN, UP
 from ledger.core.settings import Settings
 from service.api.problems import ELSEWHERE, Problem, invalid
 from service.writable import refusal
@@ -24,6 +25,19 @@ def check_limited(counter: str, settings: Settings) -> None:
     """Raises Problem."""
     if settings.limit_of(counter) is None:
         raise Problem("no-limit", "This counter has no limit, so it has no holds and no standing.")
+
+
+def check_partial(counter: str, change: int, settings: Settings) -> None:
+    """Raises Problem unless a limit of the counter may leave a part of the change."""
+    limit = settings.limit_of(counter)
+    if limit is None:
+        raise Problem("no-limit", "This counter has no limit: leave out partial, and all counts.")
+    if change == 0 or not limit.has(DOWN if change < 0 else UP):
+        raise Problem(
+            "invalid-change",
+            "partial is for a change below 0 under a floor, or above 0 under a ceiling. For any "
+            "other leave it out.",
+        )
 
 
 def check_region(region: str | None, settings: Settings) -> None:

@@ -24,6 +24,7 @@ from service.api import cursor as cursors
 from service.api import models, responses
 from service.api.checked import (
     check_limited,
+    check_partial,
     check_region,
     check_same,
     check_takes_holds,
@@ -242,6 +243,8 @@ class Routes:
         """The change that a body describes. Raises Problem."""
         check_writable(delta.counter, self._prefixes)
         check_region(delta.region, self._settings)
+        if delta.partial:
+            check_partial(delta.counter, delta.change, self._settings)
         at = time_of_key(key, delta.at)
         return Change(delta.counter, delta.change, key, at, delta.region, partial=delta.partial)
 

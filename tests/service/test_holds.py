@@ -64,6 +64,40 @@ def test_a_change_beyond_the_limit_is_refused_for_ever() -> None:
     assert results[1]["problem"]["type"] == "urn:ledger:problem:limit-reached"
 
 
+def test_a_part_of_a_change_counts_and_is_answered_with_it() -> None:
+    service = web()
+    assert add(service, 8, "a").said.keys().isdisjoint(("change", "asked", "partial"))
+    answer = service.add(5, "b", SEATS, at=AT, partial=True)
+    assert (answer.status, answer.said["change"], answer.said["asked"]) == (201, 2, 5)
+    again = service.add(7, "b", SEATS, at=AT, partial=True)
+    assert (again.status, again.said["change"], again.said["asked"]) == (200, 2, 7)
+    service.add(1, "b", SEATS, at=AT, partial=True).refused(409, "token-conflict")
+    said = service.add(5, "c", SEATS, at=AT, partial=True).refused(409, "limit-reached")
+    assert said.keys().isdisjoint(("token", "region")), "nobody may apply it"
+    service.add(5, "b", SEATS, at=AT).refused(409, "limit-reached")
+    for change, counter, status, problem in (
+        (0, SEATS, 422, "invalid-change"),
+        (-1, SEATS, 422, "invalid-change"),
+        (1, "stock", 404, "no-limit"),
+    ):
+        said = service.add(change, "d", counter, at=AT, partial=True).refused(status, problem)
+        assert re.search("leave (it out|out partial)", said["detail"])
+    service.add(1, "d", SEATS, at=AT, partial=1).refused(422, "invalid-request")
+    add(service, -3, "e")
+    of = {"counter": SEATS, "at": AT}
+    deltas = [
+        of | {"change": 1, "idempotency_key": "f"},
+        of | {"change": 9, "idempotency_key": "g", "partial": True},
+        of | {"change": 9, "idempotency_key": "h", "partial": True},
+        of | {"change": 0, "idempotency_key": "i", "partial": True},
+    ]
+    results = service.ask("POST", "/deltas", {"deltas": deltas}).said["results"]
+    assert [result["status"] for result in results] == [201, 201, 409, 422]
+    assert results[0]["added"].keys().isdisjoint(("change", "asked"))
+    assert (results[1]["added"]["change"], results[1]["added"]["asked"]) == (2, 9)
+    assert service.value(SEATS) == 10
+
+
 def test_a_hold_says_all_that_ends_it_each_time() -> None:
     here, there = two()
     answer = hold(here, 3)
