@@ -116,6 +116,19 @@ def test_the_command_to_repeat_is_the_same_in_any_environment() -> None:
     assert tables.ctl(*command).out.splitlines()[1] == tables.json("holds seats:1")[0]["id"]
 
 
+def test_a_part_counts_where_not_all_is_left() -> None:
+    tables = limited()
+    tables("add seats:1 8")
+    said = tables("add seats:1 5 --partial", says="recorded: +2 of +5 to seats:1")
+    again = tables(said.out.splitlines()[-1].partition("ledgerctl ")[2])
+    assert again.out.startswith("replayed: +2 of +5 to seats:1")
+    refused(tables("add seats:1 5 --partial", 1), 1, "5 would pass the limit of 10")
+    refused(tables("add seats:1 0 --partial", 2), 2, "no part can count")
+    tables("add seats:1 -3")
+    (answer,) = tables.json(f"add seats:1 9 --partial {KEYED}")
+    assert (answer["change"], answer["asked"], answer["outcome"]) == (3, 9, "recorded")
+
+
 def test_an_amount_is_held_in_several_counters_or_in_none() -> None:
     tables = limited()
     holds = tables.json(f"hold seats:1 seats:2 3 --expires 5m {NOW}")
