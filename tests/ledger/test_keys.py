@@ -89,6 +89,7 @@ DOORS: dict[str, Callable[[Ledger, Any], Any]] = {
     "add": lambda ledger, named: ledger.add("c", 1, **named).delta,
     "prepare": lambda ledger, named: ledger.prepare("c", 1, **named),
     "add to a limit": lambda ledger, named: ledger.add("seats:1", 1, **named).delta,
+    "add_up_to": lambda ledger, named: ledger.add_up_to("seats:1", 1, **named).delta,
     "add_many": lambda ledger, named: _delta(*ledger.add_many([Change("c", 1, **named)])),
     "add_many, packed": lambda ledger, named: _delta(
         *ledger.add_many([Change("c", 1, **named)], pack=True)
