@@ -103,6 +103,7 @@ DOORS: dict[str, Callable[[Ledger, Any], Any]] = {
     ],
     "budgets": lambda ledger, named: _reserved(ledger, **named),
     "message": lambda _, named: message.dumps(Change("c", 1, **named)),
+    "message of a part": lambda _, named: message.dumps(Change("c", 1, **named, partial=True)),
     "message of a transfer": lambda _, named: message.dumps(
         Change("a", -1, **named, then=Then("b", 1))
     ),

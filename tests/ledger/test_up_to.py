@@ -2,11 +2,13 @@
 
 import asyncio
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ledger import Change, Keep, Limit
+from lab.measure.metered_table import MeteredTable
+from ledger import Change, Keep, Ledger, Limit, Settings
 from ledger.aio import AsyncLedger
 from ledger.core import errors, tokens
 from ledger.core.checks import to_datetime
@@ -14,6 +16,8 @@ from ledger.core.requests import Update
 from ledger.core.running import or_error
 from tests.ledger.test_limits import SEATS, STOCK, Pair, raised
 from tests.world import A, B, World, fail
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_what_is_left_counts_and_every_call_is_told_the_same() -> None:
@@ -212,3 +216,42 @@ def test_a_gathering_ledger_counts_a_part_by_itself() -> None:
 def test_a_receipt_says_what_counts() -> None:
     world = World()
     assert world.ledger(A).add("plain", 7).change == 7
+
+
+COSTS: dict[str, tuple[dict[str, int], tuple[str, ...]]] = {
+    "enough is here": ({A: 50}, ("k",)),
+    "enough is in the other Region": ({B: 50}, ("k",)),
+    "a part, all of it here": ({A: 3}, ("k",)),
+    "a part, of it some in the other Region": ({A: 2, B: 2}, ("k",)),
+    "nothing is left": ({}, ("k",)),
+    "nothing, and the process remembers that": ({}, ("before", "k")),
+    "the same call again, of a part": ({A: 3}, ("k", "k")),
+    "the same call again, of a refusal": ({}, ("k", "k")),
+}
+
+
+@pytest.mark.parametrize("row", COSTS)
+def test_a_row_of_the_page_of_costs_is_what_it_costs(row: str) -> None:
+    left, keys = COSTS[row]
+    table, at_ms = MeteredTable(), 1_800_000_000_000
+    made: dict[str, Any] = {"table": "counters", "regions": (A, B), "limits": {"s": Limit(floor=0)}}
+    ledgers = {
+        region: Ledger(
+            Settings(region=region, **made), tables={A: table, B: table}, clock=lambda: at_ms
+        )
+        for region in (A, B)
+    }
+    for region, ledger in ledgers.items():
+        ledger.add("s", 0)
+        ledger.add("s", left.get(region, 0))
+    before = table.cost
+    for key in keys:
+        before = table.cost
+        or_error(
+            lambda key=key: ledgers[A].add_up_to(
+                "s", -5, idempotency_key=key, at=to_datetime(at_ms)
+            )
+        )
+    cost = table.cost - before
+    said = f"| {row} | {cost.requests} | {cost.read_units:g} | {cost.write_units} |"
+    assert said in (ROOT / "docs/costs.md").read_text("utf-8").splitlines()
