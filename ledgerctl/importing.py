@@ -120,15 +120,17 @@ class Import:
 
         token: that of the row, which then names its change. Raises BadRow.
         """
-        if (
-            self.home_region is None
-            and self.columns.key == DEFAULT.key
-            and fields.get("then") is not None
-        ):
-            raise BadRow(
-                "A row with `then` is a transfer, and import would add half of it: send it to the "
-                "queue."
-            )
+        if self.home_region is None and self.columns.key == DEFAULT.key:  # rows may be messages
+            if fields.get("then") is not None:
+                raise BadRow(
+                    "A row with `then` is a transfer, and import would add half of it: send it to "
+                    "the queue."
+                )
+            if fields.get("partial") not in (None, False, "", "false"):
+                raise BadRow(
+                    "A row with `partial` counts what is left, and import would add all of it: "
+                    "send it to the queue."
+                )
         at = None
         if token is not None:
             if not (isinstance(token, str) and tokens.is_token(token)):

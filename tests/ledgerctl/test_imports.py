@@ -137,20 +137,21 @@ def test_bad_rows_of_jsonl_keep_what_they_said(tmp_path: Path) -> None:
         ({"counter": "c", "change": 1, "region": A, "token": "x"}, "is no token"),
         (good | {"change": 10**19}, "10**18"),
         (good | {"change": -5, "then": {"counter": "d", "change": 5}}, "would add half"),
+        (good | {"change": -5, "partial": True}, "would add all"),
     )
     path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row, _ in rows))
     asked = {"requests": 0, "read_units": 0, "write_units": 0}
     counts = {
         "recorded": 3,
         "replayed": 0,
-        "bad": 13,
-        "rows": 16,
+        "bad": 14,
+        "rows": 17,
         "bad_file": str(bad_path),
         "dry_run": False,
     }
     assert tables.json(f"import {path}", 1) == [counts | asked]
     bad = {row["bad_line"]: row for row in map(json.loads, bad_path.read_text().splitlines())}
-    assert [*bad] == [line for line in range(1, 17) if line not in (1, 8, 10)]
+    assert [*bad] == [line for line in range(1, 18) if line not in (1, 8, 10)]
     assert (bad[2]["bad_text"], bad[4]["change"]) == ("{", 1.5)
     assert not [line for line, row in bad.items() if rows[line - 1][1] not in row["bad_reason"]], (
         bad
