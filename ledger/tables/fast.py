@@ -148,12 +148,7 @@ class FastClient(Base):
 
     def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         if not self._is_of_this_process.value:
-            with _making.value:
-                if not self._is_of_this_process.value:
-                    # at the fork a thread of the parent may have held a lock of its credentials or
-                    # events
-                    given = self._given
-                    self._make(process_session() if given is None else session_again(given))
+            self._make_again()
         operation, events = self._operations.get(name) or self._known(name), self._meta.events
         body, context = _encode(arguments).encode(), dict[str, Any]()
         for attempts in count(1):
@@ -199,6 +194,15 @@ class FastClient(Base):
         if answer.status_code >= 300:
             raise self._errors.from_code(parsed["Error"]["Code"])(parsed, name)
         return parsed
+
+    def _make_again(self) -> None:
+        """In a forked child: at the fork a thread of the parent may have held a lock of its
+        credentials or events.
+        """
+        with _making.value:
+            if not self._is_of_this_process.value:
+                given = self._given
+                self._make(process_session() if given is None else session_again(given))
 
     def _known(self, name: str) -> Operation:
         model = self._meta.service_model.operation_model(name)
