@@ -26,7 +26,7 @@ def console(
         bool, typer.Option("--no-open", help="Print the address and open no browser.")
     ] = False,
     units: Annotated[
-        int, typer.Option(min=PAGE_UNITS, help="The most read units that one view takes.")
+        int, typer.Option(min=4 * PAGE_UNITS, help="The most read units that one view takes.")
     ] = 4_096,
 ) -> None:
     """Show counters on a page of this computer, until Ctrl-C. It only reads.

@@ -311,5 +311,5 @@ def test_a_console_that_cannot_be_says_what_to_do() -> None:
     missing = aws(lambda *_: refusal("ResourceNotFoundException"))
     refused(ctl(missing, "console"), 2, "There is no table counters", "ledgerctl init")
     refused(ctl(aws(lambda *_: (200, {}), {"AWS_REGION": A}), "console"), 2, "No table is named")
-    assert ctl(shop().world, "console", "--units", "255").code == 2
+    assert ctl(shop().world, "console", "--units", "1023").code == 2
     assert ctl(shop().world, "console", "--port", "65536").code == 2
