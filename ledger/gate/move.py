@@ -159,8 +159,9 @@ def obtain(
             left = sum(other.own(side) for other in known.values())  # Rule 2
             if left < need:
                 ends = resets_at(lane, (yield Now())) if lane.retires_s else None
-                # Where another lane owes some, since a restore, what is here can still be taken.
-                available = max(0, left, known[name_of(lane)].rights[side])
+                # Where a lane is below 0, since a restore, all together may have nothing, and what
+                # is here can be taken all the same: no refusal's condition would hold.
+                available = left if left > 0 else max(0, known[name_of(lane)].rights[side])
                 return Left(gates.bound(side, known.values()), available, resets_at=ends)
             # There is enough, but on its way: to a lane that is known, or to one that is not.
             is_delivered = yield from _deliver(gates, known, side)
