@@ -84,6 +84,9 @@ CALLS: list[tuple[Callable[[Any], Any], str, str]] = [
     ),
     (lambda by: by.ledger.add(STOCK, 5, **key("a")), "ledger.add", "recorded"),
     (lambda by: by.ledger.add(STOCK, -6), "ledger.add", "LimitReached"),
+    (lambda by: by.ledger.add_up_to(STOCK, -1, **key("p")), "ledger.add_up_to", "recorded"),
+    (lambda by: by.ledger.add(STOCK, 1), "ledger.add", "recorded"),
+    (lambda by: by.ledger.add_up_to(STOCK, -9, **key("p")), "ledger.add_up_to", "replayed"),
     (lambda by: by.ledger.set_limit(STOCK, floor=1), "ledger.set_limit", "done"),
     (lambda by: by.ledger.hold(STOCK, -1, expires=HOUR, **key("h")), "ledger.hold", "done"),
     (
