@@ -105,15 +105,24 @@ def decide_change(
                     short = yield from _short(gates, gate, delta, short, began, refuses)
                     if short is not None and not refuses:
                         return Decision(before=False, left=short)
-                    if short is not None and up_to and short.available:
-                        # Rule 4: a part is what all lanes have, after each of them answered, and
-                        # after a carry brought nothing.
-                        delta, short = replace(whole, change=least.change * short.available), None
-                    elif short is None and delta is least:
-                        # Rule 5: something came before the refusal was written. Only all of the
-                        # change is not less than what there is now.
-                        delta = whole
+                    if up_to:
+                        delta, short = _part(delta, least, whole, short)
         raise gave_up(lane)
+
+
+def _part(
+    delta: Delta, least: Delta, whole: Delta, short: Left | None
+) -> tuple[Delta, Left | None]:
+    """What the next Update is of, after the last one was of `delta`, and what it is refused for."""
+    if short is not None and short.available:
+        # Rule 4: a part is what all lanes have, after each of them answered, and after a carry
+        # brought nothing.
+        return replace(whole, change=least.change * short.available), None
+    if short is None and delta is least:
+        # Rule 5: something came before the refusal was written. Only all of the change is not less
+        # than what there is now.
+        return whole, None
+    return delta, short
 
 
 def _update(
