@@ -73,7 +73,7 @@ class OfLoopback(BaseHTTPRequestHandler):
         if why is not None:
             with suppress(ValueError):
                 self.rfile.read(max(0, min(int(self.headers["Content-Length"] or 0), DRAINED_MAX)))
-            self.send_error(403, explain=why)
+            self.send_error(403, explain=why.removesuffix("."))  # the page of http.server adds one
         return why is None
 
     def _without_token(self) -> str | None:
@@ -85,6 +85,9 @@ class OfLoopback(BaseHTTPRequestHandler):
         # each request of the page by itself, and no other port gets it, as it would get a cookie.
         given, slash, rest = self.path.removeprefix("/").partition("/")
         if not slash or not hmac.compare_digest(given.encode(), token.encode()):
-            return "Open the whole address that the command printed: this one lacks its token."
+            return (
+                "Open the whole address that the command printed, up to the slash at its end: this "
+                "one lacks its token."
+            )
         self.path = f"/{rest}"
         return None
