@@ -26,6 +26,7 @@ from ledgerctl.console.views import VIEWS
 from ledgerctl.failures import DATA, NO_ANSWER, USAGE, meaning
 
 FILES = Path(__file__).with_name("page")
+NAMES = frozenset(file.name for file in FILES.iterdir())
 STATUS = {USAGE: 400, DATA: 409, NO_ANSWER: 503}
 
 
@@ -81,6 +82,12 @@ class Handler(OfLoopback, SimpleHTTPRequestHandler):
             self._send(status, "application/json", json.dumps(said), cost)
         else:
             super().do_GET()
+
+    def send_head(self) -> Any:
+        # for other paths its parent lists folders, and leads where the path says
+        if self.path.partition("?")[0].removeprefix("/") in NAMES:
+            return super().send_head()
+        return self.send_error(404)
 
     def _send(self, status: int, kind: str, text: str, cost: str = "") -> None:
         with suppress(ConnectionError):  # the page went on to another view

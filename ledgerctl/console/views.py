@@ -13,7 +13,7 @@ from typing import Any
 from compactor.inspection import lag as lag_of
 from ledger.client.message import time_of, time_text
 from ledger.core.checks import AHEAD_MAX_MS, to_datetime
-from ledger.core.errors import LedgerError
+from ledger.core.errors import InvalidInput, LedgerError, shown
 from ledger.core.period import zone_of
 from ledger.core.period_name import parted
 from ledger.core.running import or_error
@@ -73,13 +73,13 @@ def series(call: Call, counter: str, asked: Asked) -> Answer:
 
 def periods(call: Call, counter: str, asked: Asked) -> Answer:
     zone = zone_of(asked["zone"] or None)
-    begins = datetime.fromisoformat(asked["begins"]) if asked["begins"] else None
+    begins = _given(asked, "begins", datetime.fromisoformat, None)
     period = asked_for(
         call.settings,
         counter,
         asked["every"],
         asked["zone"],
-        int(asked["anchor"] or 1),
+        _given(asked, "anchor", int, 1),
         begins and begins.replace(tzinfo=zone),
     )
     rows = call.reader.periods(counter, period)
@@ -88,7 +88,7 @@ def periods(call: Call, counter: str, asked: Asked) -> Answer:
 
 def changes(call: Call, counter: str, asked: Asked) -> Answer:
     """The last changes, the newest first. count: how many there are."""
-    enough = min(int(asked["count"] or CHANGES), CHANGES)
+    enough = min(_given(asked, "count", int, CHANGES), CHANGES)
     until, width = to_datetime(call.surroundings.clock() + AHEAD_MAX_MS), timedelta(hours=1)
     found: deque[Entry] = deque()
     while len(found) < enough and until > EPOCH:
@@ -105,6 +105,17 @@ def changes(call: Call, counter: str, asked: Asked) -> Answer:
         found.extendleft(reversed(part))
         until, width = since, 8 * width
     return {"entries": [plain(entry) for entry in reversed(found)][:enough]}
+
+
+def _given(asked: Asked, name: str, read: Callable[[str], Any], otherwise: Any) -> Any:
+    """What a parameter says, as `read` takes it; `otherwise` where there is none.
+
+    Raises InvalidInput.
+    """
+    try:
+        return read(asked[name]) if asked[name] else otherwise
+    except ValueError as wrong:
+        raise InvalidInput(f"{name}={shown(asked[name])} cannot be read: {wrong}.") from None
 
 
 def holds(call: Call, counter: str, asked: Asked) -> Answer:

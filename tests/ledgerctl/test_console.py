@@ -110,7 +110,9 @@ def test_only_who_has_the_token_and_no_foreign_page_is_answered() -> None:
         for file in ("page.js", "page.css", "uPlot.iife.min.js", "uPlot.min.css", "icon.svg"):
             assert f'"{file}"' in page
             assert ask("GET", f"/{made[0].token}/{file}", None, host)[0] == 200
-        assert ask("GET", f"/{made[0].token}/../views.py", None, host)[0] == 404
+        for no_file in ("../views.py", "./", "..", "/evil.example/..", "%00", "page.js/", "x"):
+            for method in ("GET", "HEAD"):
+                assert ask(method, f"/{made[0].token}/{no_file}", None, host)[0] == 404, no_file
 
 
 SAME = {
@@ -195,6 +197,9 @@ def test_a_view_that_cannot_be_says_why() -> None:
             ("/standing", "counter=views", "InvalidInput"),
             ("/series", "counter=views", "InvalidTime"),
             ("/periods", "counter=views", "InvalidInput"),
+            ("/periods", "counter=llm:key&every=month&anchor=x", "InvalidInput"),
+            ("/periods", "counter=llm:key&every=5h&begins=x", "InvalidInput"),
+            ("/changes", "counter=views&count=x", "InvalidInput"),
         ):
             status, said, cost = server.view(path, asked)
             assert (status, said["title"]) == (400, why)
