@@ -95,14 +95,35 @@ class Period:
                 f"anchor={shown(anchor, 80)} without every: it says where windows of several hours "
                 "or days begin. Nothing was written. Give every, such as every=5, or no anchor."
             )
-        object.__setattr__(self, "anchor", check_aware("anchor", anchor))
-        first = self._first()
+        try:
+            object.__setattr__(self, "anchor", self._anchor_that_is_shown(anchor))
+            first = self._first()
+        except OverflowError:
+            raise InvalidInput(
+                f"anchor={shown(anchor, 80)} is beyond the years that a clock in {self.zone} "
+                f"shows. Nothing was written. Give one of the years {YEAR_MIN} to {YEAR_MAX}."
+            ) from None
         if window_around(self.unit, 1, EPOCH, first).start != first:
             begins = "midnight" if self.unit == "day" else "whole hour"
             raise InvalidInput(
                 f"anchor={shown(anchor, 80)} is {first.isoformat()} in {self.zone}, no {begins}. "
                 f"Nothing was written. Give the {begins} at which one of the windows begins there."
             )
+
+    def _anchor_that_is_shown(self, anchor: datetime) -> datetime:
+        """The anchor; where it is of this zone, whose clock jumps over it, the first window after
+        it that begins at a moment which the clock shows: Keep has the anchor by its calendar, too.
+
+        Raises InvalidTime, and OverflowError beyond the calendar's years.
+        """
+        moment, zone = check_aware("anchor", anchor), zone_of(self.zone)
+        if anchor.tzinfo is zone:
+            calendar = moment.replace(tzinfo=None)
+            span = window_around(self.unit, self.every, calendar, calendar)
+            while self._shown(moment) != span.start:
+                span = span.next
+                moment = check_aware("anchor", span.start.replace(tzinfo=zone))
+        return moment
 
     def _first(self) -> datetime:
         """What the zone's clock shows when one of the windows begins."""

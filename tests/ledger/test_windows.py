@@ -42,6 +42,7 @@ from tests.world import A, B, World, refused
 
 KEEP = Keep(late=timedelta(days=1), keep=timedelta(days=35))
 AT = datetime(2026, 11, 28, 7, tzinfo=UTC)
+LAST_DAY = datetime(9999, 12, 31, 23, tzinfo=UTC)
 FIVE, WEEK = Period("hour", every=5), Period("week")
 UNITS = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 
@@ -98,6 +99,27 @@ def test_an_anchor_is_where_one_window_begins() -> None:
         with pytest.raises(InvalidCounter, match=r"does not end with a period such as @2026-11-2"):
             mine.start(theirs.name("b", AT))
     assert Period("hour", every=1) == Period("hour")
+
+
+@pytest.mark.parametrize(
+    ("zone", "unit", "every", "anchor"),
+    [
+        ("Europe/Berlin", "hour", 5, datetime(2026, 3, 29, 2)),
+        ("Australia/Lord_Howe", "hour", 5, datetime(2026, 10, 4, 2)),
+        ("Africa/Cairo", "day", 30, datetime(2026, 4, 24)),
+        ("Pacific/Apia", "day", 7, datetime(2011, 12, 30)),
+    ],
+)
+def test_an_anchor_that_no_clock_shows_is_that_of_settings(
+    zone: str, unit: str, every: int, anchor: datetime
+) -> None:
+    keep = replace(KEEP, anchor=anchor.replace(tzinfo=ZoneInfo(zone)))
+    period = Period(unit, zone, anchor.replace(tzinfo=ZoneInfo(zone)), every)
+    for days in (-700, -3, 0, 3, 700):
+        at = anchor.replace(tzinfo=UTC) + timedelta(days=days)
+        term = term_of(period.name("b", at), keep)
+        assert term is not None
+        term.check_window()
 
 
 @pytest.mark.parametrize("zone", CLOCKS_CHANGE)
@@ -190,6 +212,11 @@ def test_a_window_is_spelt_in_one_way() -> None:
             "T12:30:00 in Asia/Kolkata, no whole hour",
         ),
         ({"unit": "day", "every": 5, "anchor": AT}, InvalidInput, "no midnight. Nothing was"),
+        (
+            {"unit": "day", "every": 5, "anchor": LAST_DAY, "zone": "Pacific/Kiritimati"},
+            InvalidInput,
+            "beyond the years that a clock in Pacific/Kiritimati shows. Nothing was",
+        ),
     ],
 )
 def test_what_is_no_window_is_refused_with_the_remedy(
