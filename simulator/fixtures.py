@@ -122,9 +122,12 @@ def _settings(request: pytest.FixtureRequest) -> Settings:
     from ledger import Settings
 
     said = _said(request)
-    regions = said.get("regions", REGIONS[:1])
     given = {name: said[name] for name in said.keys() - {"start", *OF_A_SIMULATION}}
-    return Settings(**{"table": "counters", "region": regions[0], **given, "regions": regions})
+    # a mark may say the Region, all Regions or both, as Settings takes them
+    regions = given.get("regions")
+    first = regions[0] if isinstance(regions, tuple | list) and regions else REGIONS[0]
+    given.setdefault("region", first)
+    return Settings(**({"table": "counters"} | given))
 
 
 def _moto_client(table: str, region: str) -> DynamoDBClient:

@@ -108,6 +108,15 @@ class TestMarks:
         assert counter_reader.value("seats:1") == 0
 
 
+@pytest.mark.counters(region="us-east-1")
+def test_a_mark_may_say_the_region_alone(counter_ledger, counter_reader, moto_counters):
+    settings = counter_ledger.settings
+    assert (settings.region, settings.regions) == ("us-east-1", ("us-east-1",))
+    counter_ledger.add("c", 1)
+    assert counter_reader.value("c") == 1
+    assert moto_counters.meta.region_name == "us-east-1"
+
+
 @pytest.fixture
 def counter_ledger(counter_ledger):
     return counter_ledger
@@ -121,7 +130,7 @@ def test_a_users_own_fixture_may_have_the_name(counter_ledger, counter_table):
 
 def test_the_fixtures_hold_what_the_page_says(tmp_path: Path) -> None:
     done = ran(tmp_path, TOUR, *PLUGIN, "-W", "error", "--strict-markers")
-    assert (done.returncode, "4 passed" in done.stdout) == (0, True), done.stdout + done.stderr
+    assert (done.returncode, "5 passed" in done.stdout) == (0, True), done.stdout + done.stderr
 
 
 WRONG = """
