@@ -201,7 +201,7 @@ FLOORS = {
 }
 
 OF_ONE = {
-    Ledger: "apply capture close hold parse_hold prepare release set_limit transfer",
+    Ledger: "add_up_to apply capture close hold parse_hold prepare release set_limit transfer",
     Reader: "crossed read value",
     Compactor: "",
 }
