@@ -75,6 +75,7 @@ class Standing:
 def standing(rules: Rules, counter: str) -> Program[Standing]:
     counter = check_counter(counter)
     gates = Gates.limited(rules.settings, counter, "standing")
+    rules.settings.plan(counter).check_window()  # a window that takes nothing has nothing left
     yield from rules.first(counter)
     (found,) = yield from read_standings([gates], consistent=rules.consistent)
     return found

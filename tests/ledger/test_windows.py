@@ -310,6 +310,7 @@ def test_a_window_of_another_anchor_counts_nothing() -> None:
         lambda: ledger.hold(wrong, 1, expires=timedelta(hours=1), **made.key()),
         lambda: ledger.hold_all([right, wrong], 1, expires=timedelta(hours=1), **made.key()),
         lambda: ledger.set_limit(wrong, ceiling=9),
+        lambda: made.reader().standing(wrong),
     ]
     for call in calls:
         with refused(made.home, InvalidCounter, "one begins at 2026-11-28T07, the others every 5"):
