@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ledger.core import tokens
 from ledger.core.checks import to_datetime
-from ledger.core.cost import Cost
+from ledger.core.cost import NOTHING, Cost
 from ledger.core.entries import time_ms
 from ledger.core.errors import InvalidInput, shown
 from ledger.core.requests import Key
@@ -38,7 +38,7 @@ class Balance:
     cached: bool = False
     oldest_pending: datetime | None = None
     closed: bool = True
-    cost: Cost | None = field(default=None, compare=False, repr=False)
+    cost: Cost = field(default=NOTHING, compare=False, repr=False)
 
 
 class _Read:

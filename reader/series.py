@@ -18,7 +18,7 @@ from itertools import accumulate, groupby, pairwise
 
 from ledger.core import items, tokens
 from ledger.core.checks import check_counter, check_time, to_datetime
-from ledger.core.cost import Cost
+from ledger.core.cost import NOTHING, Cost
 from ledger.core.days import ms_of
 from ledger.core.entries import Entries
 from ledger.core.errors import InvalidInput, shown
@@ -71,7 +71,7 @@ class Series:
 
     steps: tuple[Step, ...]
     as_of: datetime
-    cost: Cost | None = field(default=None, compare=False, repr=False)
+    cost: Cost = field(default=NOTHING, compare=False, repr=False)
 
 
 class Bars:

@@ -13,7 +13,7 @@ from functools import partial
 from heapq import nsmallest
 
 from ledger.core.checks import plain_text
-from ledger.core.cost import Cost
+from ledger.core.cost import NOTHING, Cost
 from ledger.core.errors import InvalidInput, shown
 from ledger.core.requests import Key, Program
 from reader.balance import Balance, Place
@@ -41,7 +41,7 @@ class Top:
     rows: tuple[Row, ...]
     counters: int
     damaged: tuple[Key, ...] = ()
-    cost: Cost | None = field(default=None, compare=False, repr=False)
+    cost: Cost = field(default=NOTHING, compare=False, repr=False)
 
 
 class Best:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from ledger.core import tokens
 from ledger.core.checks import check_change, check_counter, check_region, plain_text, to_datetime
-from ledger.core.cost import Cost
+from ledger.core.cost import NOTHING, Cost
 from ledger.core.days import Days
 from ledger.core.entries import Entries, packed
 from ledger.core.errors import InvalidInput, shown
@@ -230,7 +230,7 @@ class Receipt:
 
     outcome: Literal["recorded", "replayed", "accepted"]
     delta: Delta
-    cost: Cost | None = field(default=None, compare=False, repr=False)
+    cost: Cost = field(default=NOTHING, compare=False, repr=False)
 
     @property
     def change(self) -> int:
@@ -250,7 +250,7 @@ class Transfer:
     outcome: Literal["moved", "refused", "refunded"]
     debit: Receipt | None = None
     credit: Receipt | None = None
-    cost: Cost | None = field(default=None, compare=False, repr=False)
+    cost: Cost = field(default=NOTHING, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
