@@ -1,11 +1,12 @@
 """A table in several Regions that does the worst DynamoDB may do, and histories of the shipped code
 on it. Contents:
 
-Simulation  the test double: a table for tests of your own
-Faults      what goes wrong, and how often
-World       the table itself, request by request
-Drawn       the choices of a history, from a seed
-Replayed    the same choices, from a list
+Simulation    the test double: a table for tests of your own
+ClockedTable  a table without lag and faults, on a clock of its own
+Faults        what goes wrong, and how often
+World         the table itself, request by request
+Drawn         the choices of a history, from a seed
+Replayed      the same choices, from a list
 
 Theory of operation. A program of the shipped code yields a request; the world answers it, at one
 step. Between two steps the world does what it does by itself: an item arrives in another Region, an
@@ -24,10 +25,11 @@ same history, and whoever finds a wrong one can replay and shorten it.
 
 from typing import TYPE_CHECKING
 
-__all__ = ["Drawn", "Faults", "Replayed", "Simulation", "World"]
+__all__ = ["ClockedTable", "Drawn", "Faults", "Replayed", "Simulation", "World"]
 
 if TYPE_CHECKING:
     from simulator.choices import Drawn, Replayed
+    from simulator.clocked import ClockedTable
     from simulator.double import Simulation
     from simulator.faults import Faults
     from simulator.world import World
@@ -35,6 +37,7 @@ else:
     # pytest loads fixtures.py, and so this file, in every run of whoever has the wheel: what
     # imports the ledger waits until somebody wants it
     _FILES = {
+        "ClockedTable": "clocked",
         "Drawn": "choices",
         "Faults": "faults",
         "Replayed": "choices",
