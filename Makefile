@@ -50,10 +50,11 @@ test: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## run the tests, those besid
 	$(PYTEST) $(COV) $(ARGS); others=$$?; \
 	case $$others in $(if $(ARGS),$(NONE),none)) exit $$awaited;; *) exit $$others;; esac
 
-check: docs ## check lint, format and types, and build the pages
+check: docs ## check lint, format and types, also of the pages' Python, and build the pages
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
+	@$(BIN)/python -m pytest -q tests/docs/test_types.py
 
 docs: $(VENV)/.made ## write docs/openapi.json from the routes, and build/docs/index.html with all pages and the reference
 	@$(BIN)/python -m service.api.openapi
