@@ -31,7 +31,7 @@ TOOLS = (
     "pytest",
     "pyyaml",
 )
-"""Of the extra `dev`: what these tests import.
+"""Of the group `dev`: what these tests import.
 
 The others check code, and build pages and wheels.
 """
@@ -68,18 +68,15 @@ def main(
     raise typer.Exit(failed > 0)
 
 
-def ranges(folder: Path, *extras: str) -> Iterator[str]:
-    """What a pyproject.toml asks for, with what it asks for in extras; not what is of this
-    checkout.
+def ranges(folder: Path, *names: str) -> Iterator[str]:
+    """What a pyproject.toml asks for, with what it asks for in extras and groups of these names.
+    What is of this checkout, and groups that a group includes, are left out.
     """
-    project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))[
-        "project"
-    ]
-    asked = [
-        *project["dependencies"],
-        *(each for extra in extras for each in project["optional-dependencies"][extra]),
-    ]
-    return (each for each in asked if not each.startswith(OURS))
+    said: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
+    project = said["project"]
+    optional = project["optional-dependencies"] | said.get("dependency-groups", {})
+    asked = [*project["dependencies"], *(each for name in names for each in optional[name])]
+    return (each for each in asked if isinstance(each, str) and not each.startswith(OURS))
 
 
 def environment(python: str, name: str, asked: Sequence[str]) -> str:
