@@ -12,8 +12,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from markdown_it import MarkdownIt
 from packaging.metadata import Metadata
+from readme_renderer import markdown
 
 from ledger import __version__
 from simulator.fixtures import NEEDS_MOTO
@@ -32,12 +32,16 @@ ON_MOTO = """
 def test_on_moto(moto_counters): ...
 """
 LAMBDAS = ROOT / ".venv" / "313" / "bin" / "python"
-PACKAGES = {
-    name.partition(".")[0]
-    for name in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"][
-        "packages"
-    ]
-}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PACKAGES = {name.partition(".")[0] for name in PROJECT["tool"]["setuptools"]["packages"]}
+URLS = PROJECT["project"]["urls"]
+SOURCE_URL = URLS["Source"]
+FILE = re.compile(
+    rf"{re.escape(SOURCE_URL)}/(?:blob|raw)/(?:main|v{re.escape(__version__)})/([^#]+)(?:#(.+))?"
+)
+"""The address of a file of the repository: its path, and a heading of it."""
+OF_A_HEADING = "user-content-"
+"""What an index puts before the name of each heading."""
 
 
 def of_the_packages() -> dict[str, bytes]:
@@ -65,28 +69,78 @@ def test_the_wheel_holds_its_packages_and_the_license() -> None:
 def test_the_source_distribution_builds_the_wheel_without_tests() -> None:
     with tarfile.open(SOURCE) as source:
         held = {member.name.partition("/")[2] for member in source if member.isfile()}
-    assert held >= {*of_the_packages(), "LICENSE", "README.md", "pyproject.toml"}
+    assert held >= {*of_the_packages(), "CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml"}
     assert not [name for name in held if name.startswith(("tests/", "lab/", "service/", "infra/"))]
 
 
-def test_an_index_takes_the_metadata_and_shows_the_readme() -> None:
+@pytest.fixture(scope="module")
+def metadata() -> Metadata:
     with zipfile.ZipFile(WHEEL) as wheel:
         text = wheel.read(f"exact_counter-{__version__}.dist-info/METADATA")
-    found = Metadata.from_email(text, validate=True)
+    return Metadata.from_email(text, validate=True)
+
+
+def test_an_index_takes_the_metadata(metadata: Metadata) -> None:
+    found = metadata
     assert (found.name, str(found.version), found.license_expression) == (
         "exact-counter",
         __version__,
         "Apache-2.0",
     )
-    assert found.description is not None
-    assert found.description.strip() == README.read_text().strip()
-    shown = MarkdownIt("gfm-like").render(found.description)
-    assert {tag for tag in ("h1", "table", "pre", "img") if f"<{tag}" in shown} == {
-        "h1",
-        "table",
-        "pre",
-        "img",
-    }
+    assert found.project_urls == URLS
+    of_the_clone = {URLS["Changelog"], URLS["Documentation"]}
+    assert dead([*of_the_clone], "") == []
+    assert set(found.provides_extra or ()) == {"async", "cli", "fast"}
+
+
+def dead(links: list[str], page: str) -> list[str]:
+    """Which links lead nowhere from an index: not to a heading of the page, not to a file of the
+    clone or a heading there, and not to another site, which nobody asks.
+    """
+
+    def leads_somewhere(link: str) -> bool:
+        if link.startswith("#"):
+            return f'id="{link[1:]}"' in page
+        if (of_ours := FILE.fullmatch(link)) is None:
+            return link.startswith("https://") and not link.startswith(f"{SOURCE_URL}/")
+        path, heading = ROOT / of_ours[1], of_ours[2]
+        if heading is None or not path.is_file():
+            return path.exists() and heading is None
+        return f'id="{OF_A_HEADING}{heading}"' in str(markdown.render(path.read_text()))
+
+    return [link for link in links if not leads_somewhere(link)]
+
+
+def dead_of(page: str) -> list[str]:
+    """The dead links and pictures of a page, as an index shows it."""
+    shown = markdown.render(page)
+    assert shown is not None
+    return dead(re.findall(r' (?:href|src)="([^"]*)"', shown), shown)
+
+
+def test_an_index_shows_the_readme_without_a_dead_link(metadata: Metadata) -> None:
+    page = str(metadata.description)
+    shown = str(markdown.render(page))
+    tags = {"h1", "table", "pre", "img"}
+    assert {tag for tag in tags if f"<{tag}" in shown} == tags
+    assert dead_of(page) == []
+    at_the_tag = re.compile(rf"{re.escape(SOURCE_URL)}/(?:blob|raw)/v{re.escape(__version__)}/")
+    assert at_the_tag.sub("", page).strip() == README.read_text().strip()
+    assert all(code in page for code in blocks(README, "python"))
+
+
+def test_a_dead_link_of_the_readme_is_found() -> None:
+    at_the_tag = f"{SOURCE_URL}/blob/v{__version__}"
+    links = [
+        "docs/index.md",  # of a clone
+        f"{at_the_tag}/no-such-page.md",
+        f"{at_the_tag}/CONTRIBUTING.md#no-such-heading",
+        f"{SOURCE_URL}/blob/v9.9.9/docs/index.md",
+    ]
+    live = ["https://example.com", f"{at_the_tag}/CONTRIBUTING.md#locks", "#page"]
+    page = "# Page\n\n" + "\n".join(f"[a link]({link})" for link in [*links, "#no", *live])
+    found = dead_of(f"{page}\n![a picture](docs/live.webp)\n")
+    assert found == [*links, "#user-content-no", "docs/live.webp"]
 
 
 @pytest.mark.parametrize("python", [Path(sys.executable), LAMBDAS], ids=["oldest", "lambda"])
