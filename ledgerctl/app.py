@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 COMMANDS = {
     "The table, its queue and its bill": {
@@ -96,8 +96,26 @@ def loaded(name: str) -> Any:
     return LOADED[name]
 
 
+def without_type(params: list[Any]) -> list[Any]:
+    """The parameters of a command, for its help: an option that takes no value shows no type."""
+    for each in params:
+        if getattr(each, "is_flag", False):
+            each.metavar = ""
+    return params
+
+
+class Command(TyperCommand):
+    """A command whose help shows no type of an option that takes no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return without_type(super().get_params(ctx))
+
+
 class OnDemand(TyperGroup):
     """Commands that are only their line in help until somebody calls one."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return without_type(super().get_params(ctx))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] in self.commands:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,6 +40,11 @@ from reader import Reader
 Result = TypeVar("Result")
 
 
+def _columns(console: Console) -> int:
+    """What a sentence has to fit: a terminal. A program reads it in one line."""
+    return console.width if console.is_terminal else sys.maxsize
+
+
 class Call:
     """The surroundings under the options of one command.
 
@@ -54,7 +60,8 @@ class Call:
         self._clients: dict[str, Any] = {}
         self._lock = threading.Lock()
         self.meter = meter or Meter()  # of the command, on whatever table
-        # No markup: a counter may be called "[red]". Tables fit the console, lines may be longer.
+        # No markup: a counter may be called "[red]". Tables fit the console, notes and failures a
+        # terminal; a line of a result may be longer.
         plain: Any = {
             "markup": False,
             "highlight": False,
@@ -211,7 +218,16 @@ class Call:
     def note(self, text: str, style: str | None = "dim") -> None:
         """To standard error, for people: what is no result."""
         if not self.json:
-            self.err.print(text, style=style, soft_wrap=True)
+            self.err.print(show.fitted(text, _columns(self.err)), style=style, soft_wrap=True)
+
+    @property
+    def columns(self) -> int:
+        """What a sentence to standard output has to fit."""
+        return _columns(self.out)
+
+    def hint(self, text: str, indent: str = "") -> None:
+        """What to do next, beside a result, for people."""
+        self.say(show.fitted(text, self.columns, indent))
 
     @property
     def has_bars(self) -> bool:
@@ -279,8 +295,8 @@ class Call:
             fields = {"error": wrong.kind, "message": wrong.message, "remedy": wrong.remedy}
             typer.echo(json.dumps(fields), err=True)
         else:
-            self.err.print(
-                Text.assemble(("error:", "bold red"), f" {wrong.message}"), soft_wrap=True
-            )
+            message = Text(show.fitted(f"error: {wrong.message}", _columns(self.err)))
+            message.stylize("bold red", 0, len("error:"))
+            self.err.print(message, soft_wrap=True)
             if wrong.remedy:
-                self.err.print(wrong.remedy, soft_wrap=True)
+                self.err.print(show.fitted(wrong.remedy, _columns(self.err)), soft_wrap=True)

@@ -16,7 +16,7 @@ import typer
 from typer.main import get_command
 
 from ledger.core.errors import shown
-from ledgerctl.app import LOADED
+from ledgerctl.app import LOADED, Command
 from ledgerctl.call import Call
 from ledgerctl.failures import Wrong
 from ledgerctl.show import NUMBER
@@ -52,7 +52,7 @@ def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], Calla
         paragraphs = (function.__doc__ or "").split("\n\n")
         called.__doc__ = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        alone.command(name, **settings)(called)
+        alone.command(name, cls=Command, **settings)(called)
         LOADED[name] = get_command(alone)
         return function
 

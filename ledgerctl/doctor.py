@@ -23,7 +23,7 @@ from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.lane.fits import mismatches
 from ledger.lane.shape import KINDS, is_strong, stored
-from ledgerctl import shape
+from ledgerctl import shape, show
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import DATA
@@ -35,6 +35,7 @@ LANES_MAX = 100
 SKEW_WARN_MS = 2_000
 CUT_OFF_MS = 500  # on average, of the Date header, which has whole seconds
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+MARGIN = " " * 5  # as wide as a level and the blank behind it
 LANES = "regions and shards against lanes"
 LOOKS = (
     ("table", "describe_table", shape.table_findings),
@@ -55,13 +56,16 @@ def doctor(call: Call) -> None:
     findings = list(_findings(call))
     for each in findings:
         call.document(each._asdict())
-        call.say(
-            Text.assemble((f"{each.level:<5}", STYLES[each.level]), f"{each.what}: {each.says}")
-        )
+        finding = Text(show.fitted(f"{each.what}: {each.says}", call.columns, MARGIN))
+        call.say(Text.assemble((f"{each.level:<5}", STYLES[each.level]), finding[len(MARGIN) :]))
         if each.remedy:
-            call.say(f"     {each.remedy}")
+            call.hint(each.remedy, MARGIN)
     counts = {level: sum(each.level == level for each in findings) for level in STYLES}
-    call.say(f"{counts['ok']} fine, {counts['warn']} to know, {counts['fail']} to mend")
+    warnings, errors = (
+        show.counted(counts["warn"], "warning"),
+        show.counted(counts["fail"], "error"),
+    )
+    call.say(f"{counts['ok']} ok, {warnings}, {errors}")
     if counts["fail"]:
         raise typer.Exit(DATA)
 

@@ -60,13 +60,12 @@ def get(
             "tail"
         )
     else:
-        lists = (
-            "`ledgerctl list` names the counters of the directory, and with --scan all there are"
-        )
+        lists = "`ledgerctl list` names the counters of the directory, `--scan` all there are."
         plan = call.settings.plan(counter)
         if plan.keep is not None and plan.term is None:
-            lists = f"only its periods count: `ledgerctl periods {counter}`"
-        call.say(f"nobody has added to it; {lists}")
+            lists = f"Only its periods count: `ledgerctl periods {counter}`."
+        call.say("nobody has added to it")
+        call.hint(lists)
     if not balance.closed:
         call.say(show.NOT_CLOSED)
     call.say(f"{show.moment(balance.as_of)}  {show.cost(consumed)}", style="dim")

@@ -6,6 +6,7 @@ Rule 3: A table fits 80 columns and folds a long name.
 """
 
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, tzinfo
 
@@ -18,6 +19,9 @@ from reader import Balance
 
 AGES = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 NUMBER = re.compile(r"-?[0-9]{1,100}", re.ASCII)
+QUOTED = re.compile(r"`[^`]*`")
+COMMAND = re.compile(r"([A-Z_]+=.* )?ledgerctl ")
+NO_BREAK = "\N{NO-BREAK SPACE}"
 NOT_CLOSED = (
     "not closed: a right has come whose giver is not replicated yet, so the sum may be "
     "outside its limit"
@@ -26,6 +30,28 @@ NOT_CLOSED = (
 
 def counted(number: float, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def fitted(text: str, columns: int, indent: str = "") -> str:
+    """A sentence in lines of at most so many columns, each behind the indent.
+
+    A word that is longer stands alone. A command stays in one line, between backticks or as a line
+    of its own, so that you can copy it.
+    """
+    lines = [
+        indent + line
+        if COMMAND.match(line)
+        else textwrap.fill(
+            QUOTED.sub(lambda quoted: quoted[0].replace(" ", NO_BREAK), line),
+            columns,
+            initial_indent=indent,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ).replace(NO_BREAK, " ")
+        for line in text.split("\n")
+    ]
+    return "\n".join(lines)
 
 
 def age(age_ms: int | None) -> str:

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 from ledgerctl.app import COMMANDS, app, loaded
+from ledgerctl.show import fitted
+from tests.ledgerctl.support import A, B, Tables
 
 NEEDED_BY_COMMANDS = ("boto3", "botocore", "ledger", "reader", "compactor")
 LOADS = f"""
@@ -46,6 +48,24 @@ def test_help_loads_neither_boto3_nor_the_library() -> None:
     assert alone("get", "--help")[2] != "[]\n"
 
 
+def test_help_names_no_type_of_an_option_that_takes_no_value() -> None:
+    for typed in ((), ("get",)):
+        _, out, _ = alone(*typed, "--help", COLUMNS="80")
+        assert re.search(r" --(version|json) {3,}P", out)
+        assert re.search(r" --help {3,}Show", out)
+        assert {len(line) for line in out.splitlines()} <= set(range(81))
+
+
+def test_a_hint_fits_the_screen_and_breaks_no_command() -> None:
+    command = "ledgerctl hold seats:proms 3 --key a --at 2010-12-01T08:26:00Z --region eu-west-1"
+    shards = f"LEDGER_SHARDS='{{\"a:\": 2}}' {command}"
+    hint = "Nothing was written. `ledgerctl list --scan` reads the table."
+    assert fitted(f"{hint}\n{command}\n{shards}", 40) == (
+        "Nothing was written.\n`ledgerctl list --scan` reads the table.\n" + f"{command}\n{shards}"
+    )
+    assert fitted("a long-word-that-is-longer b", 9, "  ") == "  a\n  long-word-that-is-longer\n  b"
+
+
 def test_a_shell_completes_and_loads_one_command() -> None:
     def completed(words: str) -> tuple[str, str]:
         number = str(len(words.split(" ")) - 1)
@@ -61,7 +81,7 @@ def test_a_shell_completes_and_loads_one_command() -> None:
 ON_ONE_TABLE = """
 import shlex, sys
 from ledgerctl.app import app
-from tests.ledgerctl.support import Tables
+from tests.ledgerctl.support import A, B, Tables
 world = Tables().world
 for typed in sys.argv[1:]:
     print("$", file=sys.stderr)
@@ -89,6 +109,17 @@ def on_a_terminal(*typed: str) -> list[str]:
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", written.decode())
     assert ran.returncode == 0, text
     return text.split("$")[1:]
+
+
+def test_a_note_fits_a_terminal_and_is_one_line_for_a_program() -> None:
+    regions = f"--regions {A},{B}"  # of which one has nothing: that is a note
+    typed = (f"add c 1 --key k --at 2010-12-01T08:26:00Z {regions}", f"list {regions}")
+    _, noted = on_a_terminal(*typed)
+    assert max(map(len, noted.splitlines())) <= 80
+    tables = Tables()
+    *_, said = [tables(each) for each in typed]
+    assert " ".join(noted.split()) == " ".join(said.err.split())
+    assert max(map(len, said.err.splitlines())) > 80
 
 
 def test_a_terminal_shows_how_many_are_done_of_how_many(tmp_path: Path) -> None:

@@ -54,7 +54,8 @@ def test_changes_are_added_read_and_listed_as_documents(tables: Tables) -> None:
         {"counter": "stock:1", "regions": [A], "lanes": 1}
     ]
     assert tables.json("top --prefix stock") == [read]
-    tables("get nobody", says="nobody has added to it")
+    nobody = tables("get nobody", says="nobody has added to it `ledgerctl list` names")
+    assert max(map(len, nobody.out.splitlines())) <= 80
 
 
 def test_a_fail_over_names_its_home_region(tables: Tables) -> None:

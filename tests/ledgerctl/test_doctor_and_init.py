@@ -107,7 +107,7 @@ def item_key(pk: str, sk: str = "x") -> dict[str, Any]:
 
 def test_a_table_as_it_should_be_has_no_findings() -> None:
     assert findings(world()) == (0, {})
-    assert said(world()).endswith("24 fine, 0 to know, 0 to mend")
+    assert said(world()).endswith("24 ok, 0 warnings, 0 errors")
 
 
 def test_what_loses_changes_fails_and_the_unseen_is_to_know() -> None:
@@ -265,7 +265,7 @@ def test_init_makes_a_table_that_doctor_finds_fine_and_grows_it(
     assert {f"{B}: made a replica", f"{A}: added new Regions, limits or periods to the shape"} <= {
         *grown["steps"]
     }
-    assert said(both).endswith("0 to know, 0 to mend")
+    assert said(both).endswith("0 warnings, 0 errors")
     assert ctl(both, "init").out.endswith(
         "is there already in eu-west-1 us-east-1: nothing to do\n"
     )
