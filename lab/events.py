@@ -25,6 +25,7 @@ WITNESSES, WITNESS_CHANGES = 24, 28
 _CHECKING = Ledger(Settings(table="checking", region="eu-west-1"), table=MemoryTable())
 """Refuses what a ledger refuses; nothing is ever put."""
 
+RETURNS = 0.06
 OPENING = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
 
 
@@ -36,8 +37,8 @@ class Event:
     at: datetime
 
 
-SHOP = Columns("stock:{stock_code}", "-{quantity}", "{invoice}/{line}", "{invoiced_at}")
-"""How a row of a shop's file becomes an event: a sale takes from the stock."""
+SHOP = Columns("sales:{stock_code}", "{quantity}", "{invoice}/{line}", "{invoiced_at}")
+"""How a row of a shop's file becomes an event: an article's counter holds how many were sold."""
 
 
 class BadEvents(Exception):
@@ -86,16 +87,16 @@ def shop_day(seed: int, count: int = 3_000) -> list[Event]:
     """A day of a shop: `count` sales and returns of 60 articles, a few of them in great demand."""
     rng = random.Random(seed)
     articles = [
-        f"stock:{rng.randrange(20_000, 90_000)}{rng.choice(['', 'A', 'B', 'C'])}" for _ in range(60)
+        f"sales:{rng.randrange(20_000, 90_000)}{rng.choice(['', 'A', 'B', 'C'])}" for _ in range(60)
     ]
     demand = [1 / (rank + 1) for rank in range(len(articles))]
     seconds = sorted(rng.uniform(0, 10 * 3600) for _ in range(count))
     return [
         Event(
             rng.choices(articles, demand)[0],
-            rng.randint(1, 6)
-            if rng.random() < 0.06
-            else -rng.choice([1, 1, 1, 2, 2, 3, 6, 12, 24]),
+            -rng.randint(1, 6)
+            if rng.random() < RETURNS
+            else rng.choice([1, 1, 1, 2, 2, 3, 6, 12, 24]),
             f"{536_000 + i // 3}/{i}",
             OPENING + timedelta(seconds=round(second, 3)),
         )

@@ -90,7 +90,7 @@ def demo(
         played = with_witnesses(shop, seed, witnesses)
         truth = truth_of(played)
         once = tuple({(event.counter, event.key, event.at): event for event in played}.values())
-        _say_what_is_counted(console, len(shop), len(played), "a file" if events else "a shop")
+        _say_what_is_counted(console, len(shop), len(played), is_file=events is not None)
         outcome = _played(console, Plan(GENTLE, seed, once, folder))
     except BadEvents as error:
         _cannot_run(console, error)
@@ -101,12 +101,15 @@ def demo(
         raise typer.Exit(1)
 
 
-def _say_what_is_counted(console: Console, shop: int, played: int, source: str) -> None:
+def _say_what_is_counted(console: Console, shop: int, played: int, *, is_file: bool) -> None:
+    what = "rows of a file" if is_file else "sales and returns"
     console.print(
-        f"\n2. Two Regions of a DynamoDB on this computer count {shop:,} events of {source}, and\n"
-        f"{played - shop:,} more that check every read. Answers get lost, changes come twice\n"
-        "or late, processes freeze, and the link is cut."
+        f"\n2. Two Regions of a DynamoDB on this computer count {shop:,} {what}, and\n"
+        f"{played - shop:,} further changes that check every read. Answers get lost, changes "
+        "come twice\nor late, processes freeze, and the link is cut."
     )
+    if not is_file:
+        console.print("The counter of an article holds how many of it were sold.")
 
 
 @app.command()

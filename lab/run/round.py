@@ -142,7 +142,8 @@ def _write(plan: Plan, processes: Processes, disturber: Disturber, say: Say, est
         if left_s is not None and not is_estimated:
             is_estimated = True
             estimate(
-                f"It takes about {round(left_s, -1)} s more, by the pace of the first {sent:,}."
+                f"{sent:,} of {plan.changes:,} changes are sent. "
+                f"The rest takes about {round(left_s, -1)} s."
             )
         time.sleep(TURN_S)
     disturber.clear()

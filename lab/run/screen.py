@@ -24,16 +24,14 @@ def print_sale(console: Console, results: Sequence[Sold]) -> None:
     """Print what each design made of a flash sale."""
     for sold in results:
         empty = f", {sold.empty:,} left empty" if sold.empty else ""
-        over = f", {sold.oversold:,} too many" if sold.oversold else ""
+        over = f", {sold.oversold:,} more than there are" if sold.oversold else ""
         wrongly = (
-            f", {sold.wrongly_refused:,} refused while a seat was free"
-            if sold.wrongly_refused
-            else ""
+            f", {sold.wrongly_refused:,} buyers wrongly refused" if sold.wrongly_refused else ""
         )
         _print_verdict(
             console,
             sold.is_right,
-            f"{sold.name:<{NAME_MAX}}{sold.sold:,} sold{empty}{over}{wrongly}",
+            f"{sold.name:<{NAME_MAX}}{sold.sold:,} seats sold{empty}{over}{wrongly}",
         )
 
 
@@ -65,9 +63,11 @@ def closing(
     requests = faults.pop("requests")
     console.print(
         f"{requests:,} requests met {faults.total():,} faults. Cuts of the link: "
-        f"{done['partitions']}, frozen processes: {done['pauses']}.\nThe compactors folded "
-        f"{done['folded']:,} changes, settled {done['settled']:,} that came late, and cleaned "
-        f"{done['cleaned']:,}.\n{outcome.operations['read ok']:,} reads were checked on the way."
+        f"{done['partitions']}, frozen processes: {done['pauses']}.\n"
+        f"The compactors folded {done['folded']:,} changes into segments, settled "
+        f"{done['settled']:,} late changes,\n"
+        f"and deleted {done['cleaned']:,} changes that a segment holds.\n"
+        f"{outcome.operations['read ok']:,} reads were checked on the way."
     )
     if outcome.values:
         console.print(summary(outcome, truth, events))
@@ -103,11 +103,15 @@ def summary(outcome: Outcome, truth: Mapping[str, int], events: Sequence[Event])
     """The busiest counters, and the sum of all: what is true, and what each Region reads."""
     columns = (Column(name, justify="right") for name in ("truth", *outcome.values))
     table = Table(
-        Column(min_width=NAME_MAX), *columns, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
+        Column("busiest counters", min_width=NAME_MAX),
+        *columns,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
     sizes = Counter(event.counter for event in events if not is_witness(event.counter))
     busiest = [(counter, [counter]) for counter, _ in sizes.most_common(BUSIEST)]
-    for name, counters in (*busiest, (f"all {len(sizes):,}", list(sizes))):
+    for name, counters in (*busiest, (f"all {len(sizes):,} counters", list(sizes))):
         true = sum(truth[counter] for counter in counters)
         sums = [
             sum(values.get(counter, 0) for counter in counters)
