@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 VENV   := .venv
+SMALL  := $(VENV)/small# of the first commands, which need a few packages
 ENGINE := $(VENV)/engine
 OLDEST := $(VENV)/oldest
 ASYNC  := $(VENV)/async
@@ -11,7 +12,12 @@ LITELLM := $(VENV)/litellm
 CDK    := $(VENV)/cdk
 LAMBDA := $(VENV)/313
 BIN    := $(VENV)/bin
-PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
+
+# uv, where it is on PATH, takes seconds where pip takes a minute or more. Both install the same locks by their hashes.
+UV     := $(shell command -v uv 2> /dev/null)
+BY      = $$(grep -c '^[a-z]' $<) packages of $< by $(if $(UV),uv (seconds),pip ($(1)))
+# Of a Python and of what is to be installed for it.
+INSTALL = $(if $(UV),"$(UV)" pip install --python $(1),$(1) -m pip install --disable-pip-version-check) --quiet --require-hashes --no-deps --no-compile $(2)
 
 .DEFAULT_GOAL := help
 .PHONY: help dev engine demo demo-web browser test check docs api bench litellm compare simulate explore mistakes \
@@ -20,23 +26,23 @@ PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks; every other target does it when it must
+dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks; every target makes what it needs of it
 	@echo "ready: source $(BIN)/activate"
 
-engine: $(VENV)/.made $(ENGINE)/.made ## run a DynamoDB on this computer with a table in it, until Ctrl-C: docs/first-hour.md
-	@$(BIN)/python -m lab.engines
+engine: $(SMALL)/.made $(ENGINE)/.made ## run a DynamoDB on this computer with a table in it, until Ctrl-C: docs/first-hour.md
+	@$(SMALL)/bin/python -m lab.engines
 
 demo: DAY = $(if $(FULL)$(EVENTS),,--limit 300)
-demo: $(VENV)/.made $(ENGINE)/.made ## play a flash sale, and 300 events in two Regions; FULL=1: a whole day's; EVENTS=file.csv: yours; CAPTURE=file keeps what it prints
+demo: $(SMALL)/.made $(ENGINE)/.made ## play a flash sale, and 300 events in two Regions; FULL=1: a whole day's; EVENTS=file.csv: yours; CAPTURE=file keeps what it prints
 ifdef CAPTURE
 	@echo "$$ make demo$(if $(FULL), FULL=1)$(if $(ARGS), ARGS='$(ARGS)')" > "$(CAPTURE)"
-	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m lab.run demo $(DAY) $(ARGS) >> "$(CAPTURE)" || { code=$$?; cat "$(CAPTURE)"; exit $$code; }
+	@COLUMNS=80 NO_COLOR=1 $(SMALL)/bin/python -m lab.run demo $(DAY) $(ARGS) >> "$(CAPTURE)" || { code=$$?; cat "$(CAPTURE)"; exit $$code; }
 else
-	@$(BIN)/python -m lab.run demo $(if $(EVENTS),--events "$(EVENTS)") $(DAY) $(ARGS)
+	@$(SMALL)/bin/python -m lab.run demo $(if $(EVENTS),--events "$(EVENTS)") $(DAY) $(ARGS)
 endif
 
-demo-web: $(VENV)/.made ## serve the live page on 127.0.0.1: watch and disturb two simulated Regions; PORT=8090
-	@$(BIN)/python -m lab.live $(if $(PORT),--port "$(PORT)") $(ARGS)
+demo-web: $(SMALL)/.made ## serve the live page on 127.0.0.1: watch and disturb two simulated Regions; PORT=8090
+	@$(SMALL)/bin/python -m lab.live $(if $(PORT),--port "$(PORT)") $(ARGS)
 
 browser: $(VENV)/.made ## test the live page and the console in a headless browser (chromium and chromium-driver), and write its moving picture: PICTURE=file
 	@$(BIN)/python -m pytest -q tests/browser $(ARGS)
@@ -62,8 +68,8 @@ docs: $(VENV)/.made ## write docs/openapi.json from the routes, and build/docs/i
 	@echo "build/docs: $$(find build/docs -name "*.html" | wc -l) pages. To read and search them: python3 -m http.server -b 127.0.0.1 -d build/docs 8000, then http://127.0.0.1:8000"
 
 api: ARGS ?= --memory
-api: $(VENV)/.made ## run the HTTP API on 127.0.0.1:8080, in memory; ARGS= uses the table of the LEDGER_* environment
-	@$(BIN)/python -m service.api.local $(ARGS)
+api: $(SMALL)/.made ## run the HTTP API on 127.0.0.1:8080, in memory; ARGS= uses the table of the LEDGER_* environment
+	@$(SMALL)/bin/python -m service.api.local $(ARGS)
 
 bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure costs, each beside its goal, in eight minutes; writes docs/bench.txt; ARGS=--small
 	@$(BIN)/python -m lab.measure.bench $(ARGS)
@@ -78,8 +84,8 @@ compare: $(VENV)/.made $(ENGINE)/.made $(RIVALS)/.made ## measure every publishe
 	@$(BIN)/python -m lab.engines.dynamodb_local || true # without it, the demo's engine
 	@$(BIN)/python -m lab.measure.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
 
-simulate: $(VENV)/.made ## play seeded histories of the shipped code, with faults; SEEDS=100000 for more
-	@$(BIN)/python -m lab.histories $(if $(SEEDS),--seeds "$(SEEDS)") $(ARGS)
+simulate: $(SMALL)/.made ## play seeded histories of the shipped code, with faults; SEEDS=100000 for more
+	@$(SMALL)/bin/python -m lab.histories $(if $(SEEDS),--seeds "$(SEEDS)") $(ARGS)
 
 explore: $(VENV)/.made ## play every order of the steps of small casts, with crashes; and show how the obvious design breaks
 	@$(BIN)/python -m lab.histories.explore $(ARGS)
@@ -176,13 +182,26 @@ node_modules/.made: package-lock.json
 	@npm ci --silent
 	@touch $@
 
-# A stamp is touched last, so an install that was cut off starts again.
+# A stamp is touched last, so an install that was cut off starts again. Each environment below says what it installs.
+IS_NEW   = $(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("Python 3.11 or later is needed, and $(PYTHON) is %d.%d: make PYTHON=python3.12 ..." % v[:2])'
+FINDS_US = -c 'import os, pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text(os.getcwd() + "\n")'
+
+$(SMALL)/.made: requirements/small.lock
+	@$(IS_NEW)
+	@echo "making $(SMALL), once, for make demo, engine, demo-web, api and simulate: $(call BY,half a minute)"
+	@$(PYTHON) -m venv --clear $(if $(UV),--without-pip) $(SMALL)
+	@$(call INSTALL,$(SMALL)/bin/python,-r $<)
+	@$(SMALL)/bin/python $(FINDS_US)
+	@touch $@
+
+# Its own files alone go: the environments inside it stay, and what depends on this stamp is made again.
 $(VENV)/.made: requirements/dev.lock
-	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("Python 3.11 or later is needed, and $(PYTHON) is %d.%d: make PYTHON=python3.12 ..." % v[:2])'
-	@echo "making $(VENV) $(if $(wildcard $@),anew with all that is in it: $< is newer (a minute or so),(once; a minute or so))"
-	@$(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python $(PIP) -r requirements/dev.lock
-	@$(BIN)/python -c 'import os, pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text(os.getcwd() + "\n")'
+	@$(IS_NEW)
+	@echo "making $(VENV), $(if $(wildcard $@),anew because $< is newer,once), for the tests and all other tools: $(call BY,minutes)"
+	@rm -rf $(addprefix $(VENV)/,bin include lib lib64 share)
+	@$(PYTHON) -m venv $(VENV)
+	@$(call INSTALL,$(BIN)/python,-r $<)
+	@$(BIN)/python $(FINDS_US)
 	@touch $@
 
 # What cannot stand in the other environment has one of its own, over it:
@@ -192,19 +211,20 @@ $(VENV)/.made: requirements/dev.lock
 $(OLDEST)/.made $(ASYNC)/.made $(CDK)/.made $(RIVALS)/.made: $(VENV)/%/.made: requirements/%.lock $(VENV)/.made
 	@echo "making $(@D)"
 	@rm -rf $(@D)
-	@$(BIN)/python $(PIP) --target $(@D) -r $<
+	@$(call INSTALL,$(BIN)/python,--target $(@D) -r $<)
 	@touch $@
 
 # LiteLLM and what its proxy imports: some 300 MB, so only who asks for it has it.
 $(LITELLM)/.made: requirements/litellm.lock $(VENV)/.made
 	@echo "making $(LITELLM)"
 	@rm -rf $(LITELLM)
-	@$(BIN)/python $(PIP) --no-compile --target $(LITELLM) -r requirements/litellm.lock
+	@$(call INSTALL,$(BIN)/python,--target $(LITELLM) -r requirements/litellm.lock)
 	@touch $@
 
 # The engine pins its own botocore: a venv of its own keeps it from deciding ours.
-$(ENGINE)/.made: requirements/engine.lock $(VENV)/.made
-	@echo "making $(ENGINE)"
-	@$(BIN)/python -m venv --clear $(ENGINE)
-	@$(ENGINE)/bin/python $(PIP) -r requirements/engine.lock
+$(ENGINE)/.made: requirements/engine.lock
+	@$(IS_NEW)
+	@echo "making $(ENGINE), once, a DynamoDB on this computer: $(call BY,half a minute)"
+	@$(PYTHON) -m venv --clear $(if $(UV),--without-pip) $(ENGINE)
+	@$(call INSTALL,$(ENGINE)/bin/python,-r $<)
 	@touch $@

@@ -61,6 +61,28 @@ def test_a_program_says_its_usage_and_refuses_unknown_words(
     assert "usage:" in err.lower() or "--help" in err
 
 
+def locked(name: str) -> dict[str, str]:
+    """The packages of a lock: each pin with its hashes, without what asked for it and where."""
+    text = (ROOT / "requirements" / name).read_text()
+    text = re.sub(r"^ *#.*\n?| ;[^\\]*(?= \\)", "", text, flags=re.MULTILINE)
+    entries = re.split(r"\n(?=[a-z0-9])", text.strip())
+    return {entry.partition("==")[0]: " ".join(entry.split()) for entry in entries}
+
+
+def test_the_first_commands_need_a_small_part_of_the_packages() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    small, whole = locked("small.lock"), locked("dev.lock")
+    assert small.items() <= whole.items()
+    assert len(small) <= 25 < 100 < len(whole)
+    for target in ("demo", "engine", "demo-web", "api", "simulate"):
+        found = re.search(rf"^{target}:(.*) ## .*\n((?:[\t\w].*\n)+)", makefile, re.MULTILINE)
+        assert found is not None
+        needed, recipe = found.groups()
+        assert needed.split() in (["$(SMALL)/.made"], ["$(SMALL)/.made", "$(ENGINE)/.made"])
+        assert "$(SMALL)/bin/python -m " in recipe
+        assert "$(BIN)" not in recipe
+
+
 def test_ci_starts_every_target_of_the_makefile() -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
     commands = re.sub(r"#.*", "", (ROOT / ".ci" / "run").read_text())

@@ -11,6 +11,8 @@ Rule 4: An engine that dies says so, with the end of its log, and not as a conne
 somewhere else.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import socket
@@ -22,11 +24,13 @@ import time
 from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import boto3
 from botocore.config import Config
-from mypy_boto3_dynamodb.client import DynamoDBClient
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 HOST = "127.0.0.1"
 ENVIRONMENT = {
@@ -142,14 +146,18 @@ class Engine:
                 self.check()
 
     def executable(self) -> Path:
-        """The ministack program: LEDGER_ENGINE if set, else beside this Python (in `.venv`).
+        """The ministack program: LEDGER_ENGINE if set, else beside this Python: in the `engine` of
+        `.venv`, whether this is the Python of `.venv` or of `.venv/small`.
 
         Raises EngineMissing where it is not.
         """
-        found = Path(os.environ.get("LEDGER_ENGINE") or f"{sys.prefix}/engine/bin/ministack")
-        if found.is_file():
-            return found
-        raise EngineMissing(f"the embedded DynamoDB is not installed ({found}). Run `make dev`")
+        prefix, named = Path(sys.prefix), os.environ.get("LEDGER_ENGINE")
+        installed = [each / "engine" / "bin" / "ministack" for each in (prefix, prefix.parent)]
+        places = [Path(named)] if named else installed
+        for found in places:
+            if found.is_file():
+                return found
+        raise EngineMissing(f"the embedded DynamoDB is not installed ({places[0]}). Run `make dev`")
 
     def check(self) -> None:
         """Raises EngineDied, with the end of its log, if the engine is not running."""

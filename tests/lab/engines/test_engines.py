@@ -5,6 +5,7 @@ where it is not.
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -14,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from lab.engines import proxy
 from lab.engines.children import Children
-from lab.engines.ministack import Engine
+from lab.engines.ministack import Engine, EngineMissing
 from lab.engines.proxy import OUTSIDE
 from lab.engines.proxy_faults import FAULTS, Mix
 from lab.engines.replicator import ReplicationError, Replicator
@@ -28,6 +29,21 @@ BY_KIND = {fault.kind: fault for fault in FAULTS}
 def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "embedded")
+
+
+def test_either_environment_finds_the_engine_of_the_larger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LEDGER_ENGINE", raising=False)
+    program = tmp_path / "engine" / "bin" / "ministack"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    for prefix in (tmp_path, tmp_path / "small"):
+        monkeypatch.setattr("sys.prefix", str(prefix))
+        assert Engine().executable() == program
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "small" / "of another"))
+    with pytest.raises(EngineMissing, match="is not installed"):
+        Engine().executable()
 
 
 @pytest.fixture
