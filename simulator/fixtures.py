@@ -75,10 +75,12 @@ def counter_ledger(request: pytest.FixtureRequest, counter_table: ClockedTable) 
 
 @pytest.fixture
 def counter_reader(request: pytest.FixtureRequest, counter_table: ClockedTable) -> Reader:
-    """A Reader of counter_table, with the settings of counter_ledger."""
+    """A Reader of counter_table, with the settings of counter_ledger. It keeps no value, because
+    the clock stands still, and a value that is kept would never grow old.
+    """
     from reader import Reader
 
-    return Reader(_settings(request), table=counter_table, clock=counter_table.clock)
+    return Reader(_settings(request), table=counter_table, clock=counter_table.clock, ttl=0)
 
 
 @pytest.fixture

@@ -104,6 +104,13 @@ class TestMarks:
         assert counter_reader.value("seats:1") == 2
         Ledger(settings, table=simulation.table("eu-west-1"), clock=simulation.clock).add("c", 1)
 
+    def test_a_value_is_read_again_though_the_clock_stands_still(
+        self, counter_ledger, counter_reader
+    ):
+        assert counter_reader.value("seats:1") == 0
+        counter_ledger.add("seats:1", 1)
+        assert counter_reader.value("seats:1") == 1
+
     def test_another_test_begins_with_nothing(self, counter_reader):
         assert counter_reader.value("seats:1") == 0
 
@@ -130,7 +137,7 @@ def test_a_users_own_fixture_may_have_the_name(counter_ledger, counter_table):
 
 def test_the_fixtures_hold_what_the_page_says(tmp_path: Path) -> None:
     done = ran(tmp_path, TOUR, *PLUGIN, "-W", "error", "--strict-markers")
-    assert (done.returncode, "5 passed" in done.stdout) == (0, True), done.stdout + done.stderr
+    assert (done.returncode, "6 passed" in done.stdout) == (0, True), done.stdout + done.stderr
 
 
 WRONG = """
