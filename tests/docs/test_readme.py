@@ -34,7 +34,13 @@ README = ROOT / "README.md"
 DATA_MODEL = DOCS / "data-model.md"
 GATES = DOCS / "gates.md"
 SETTINGS = DOCS / "settings.md"
-OTHERS = ("CHANGELOG.md", "CONTRIBUTING.md", "lab/spec/README.md", "tests/README.md")
+OTHERS = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "lab/spec/README.md",
+    "tests/README.md",
+)
 PAGES = sorted([README, *(ROOT / name for name in OTHERS), *DOCS.rglob("*.md")])
 LANE = Lane("eu-west-1", 0, "stock:85123A")
 
