@@ -25,6 +25,7 @@ from urllib.parse import unquote
 import requests
 import schemathesis
 
+from ledger.core.period_name import UNITS
 from service.api import openapi
 from service.api.app import Api
 from service.api.keys import TIMED
@@ -57,8 +58,15 @@ def before_call(context: Any, case: Any, **_: Any) -> None:
         case.query["counter"] = (LIMITED + case.query["counter"])[:256]
     if path == "/periods":
         case.query["counter"] = (OF_PERIODS + case.query["counter"].replace("@", ""))[:200]
-        if case.query.get("every", "month") != "month":
+        every = case.query.get("every", "month")
+        if every != "month":
             case.query.pop("anchor", None)
+        if every in UNITS:
+            case.query.pop("begins", None)
+        elif "begins" in case.query:  # at a midnight of the zone
+            case.query["begins"] = (
+                "2010-12-01T00:00:00+01:00" if "zone" in case.query else "2010-12-01T00:00:00Z"
+            )
     if path.endswith("/deltas") and path != "/deltas":
         _give_the_time_once(case)
         case.body["change"] = int(
