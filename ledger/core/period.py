@@ -92,21 +92,22 @@ class Period:
     def _check_anchor_of_windows(self, anchor: datetime) -> None:
         if self.every == 1:
             raise InvalidInput(
-                f"anchor={shown(anchor, 80)} without every: it says where windows of several hours "
-                "or days begin. Nothing was written. Give every, such as every=5, or no anchor."
+                f"anchor={anchor.isoformat()} without every: it says where windows of several "
+                "hours or days begin. Nothing was written. Give every, such as every=5, or no "
+                "anchor."
             )
         try:
             object.__setattr__(self, "anchor", self._anchor_that_is_shown(anchor))
             first = self._first()
         except OverflowError:
             raise InvalidInput(
-                f"anchor={shown(anchor, 80)} is beyond the years that a clock in {self.zone} "
+                f"anchor={anchor.isoformat()} is beyond the years that a clock in {self.zone} "
                 f"shows. Nothing was written. Give one of the years {YEAR_MIN} to {YEAR_MAX}."
             ) from None
         if window_around(self.unit, 1, EPOCH, first).start != first:
             begins = "midnight" if self.unit == "day" else "whole hour"
             raise InvalidInput(
-                f"anchor={shown(anchor, 80)} is {first.isoformat()} in {self.zone}, no {begins}. "
+                f"anchor={anchor.isoformat()} is {first.isoformat()} in {self.zone}, no {begins}. "
                 f"Nothing was written. Give the {begins} at which one of the windows begins there."
             )
 
