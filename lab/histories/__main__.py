@@ -24,7 +24,7 @@ LEAST = {
 LEAST |= {
     "charts": 2,
     "over": 0.3,
-    "carried": 0.02,
+    "carried": 0.01,
     "moved": 1,
     "refunded": 0.1,
     "stuck": 0.003,
