@@ -71,7 +71,7 @@ api: ARGS ?= --memory
 api: $(SMALL)/.made ## run the HTTP API on 127.0.0.1:8080, in memory; ARGS= uses the table of the LEDGER_* environment
 	@$(SMALL)/bin/python -m service.api.local $(ARGS)
 
-bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure costs, each beside its goal, in eight minutes; writes docs/bench.txt; ARGS=--small
+bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure costs, each beside its goal, in some twelve minutes; writes docs/bench.txt; ARGS=--small
 	@$(BIN)/python -m lab.measure.bench $(ARGS)
 
 CUSTOMERS ?= 8

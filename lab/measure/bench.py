@@ -75,7 +75,7 @@ def main(
         bool, typer.Option("--small", help="Little of all, with the same goals.")
     ] = False,
 ) -> None:
-    """Measure units, requests, memory, instructions and CPU, in eight minutes. CPU, pace and
+    """Measure units, requests, memory, instructions and CPU, in some twelve minutes. CPU, pace and
     latency are ratios, and not judged.
 
     Exit code: 0 if every judged goal is met, 1 if one is missed or a part failed; then
