@@ -212,8 +212,9 @@ class Ledger:
 
         amount: as the change that would count: below 0 it takes what is left above the floor, above
         0 what is left below the ceiling; that side must have a limit. expires: how long it holds
-        from `at` on, up to 400 days, rounded up by a thousandth at most; then whoever needs its
-        part ends it. Under one key another length is another hold. The rest is as for `add`.
+        from `at` on, up to 400 days, rounded up by a thousandth at most. After that the amount is
+        free for others, and whoever needs it removes the hold. The same key with another `expires`
+        makes a second hold. The rest is as for `add`.
 
         Raises InvalidInput and SettingsMismatch (nothing written), LimitReached (final for its
         key), OutOfReach (nothing decided: call again), HoldEnded (this key's hold was captured,

@@ -31,12 +31,12 @@ raise it.
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What the value of a counter never passes. Amounts are whole; a side without a floor, or a
-    ceiling, is free.
+    """What the value of a counter never passes. Amounts are whole. Without a floor the value can
+    fall without end, and without a ceiling it can rise without end.
 
-    region: where the counter's first rights are, and where `set_limit` writes; for the counter's
-    life. Name it where
-    there are such rights: with a ceiling above 0, or a floor below 0. Raises InvalidSettings.
+    region: the Region that begins with all that the limit leaves, and in which `set_limit` writes.
+    It never changes. Name it where there is something left at 0: with a ceiling above 0, or a floor
+    below 0. Raises InvalidSettings.
     """
 
     floor: int | None = None
