@@ -37,6 +37,7 @@ def run(
     # `pip install .` in a clone. runpy cannot run what it finds.
     finders = [each for each in sys.meta_path if not isinstance(each, AssertionRewritingHook)]
     monkeypatch.setattr(sys, "meta_path", finders)
+    monkeypatch.delitem(sys.modules, f"{program}.__main__", raising=False)  # found by that finder
     with pytest.raises(SystemExit) as ended:
         runpy.run_module(program, run_name="__main__")
     return int(ended.value.code or 0), *capsys.readouterr()
