@@ -22,30 +22,30 @@ IDS = "ids"
 
 
 @dataclass(frozen=True, slots=True)
-class Include:
-    """Put an element into a set of texts."""
+class OfSet:
+    """An action on one element of a set of texts."""
 
-    clause: ClassVar[str] = "ADD"
+    clause: ClassVar[str]
     path: str
     element: str
 
     def expression(self, names: Names) -> tuple[str, str]:
         return self.clause, f"{names.path(self.path)} {names.value({'SS': [self.element]})}"
+
+
+class Include(OfSet):
+    """Put an element into a set of texts."""
+
+    clause = "ADD"
 
     def after(self, there: Value | None) -> Value | None:
         return {"SS": sorted({*(there or {"SS": ()})["SS"], self.element})}
 
 
-@dataclass(frozen=True, slots=True)
-class Exclude:
+class Exclude(OfSet):
     """Take an element out of a set of texts; the last one takes the set with it."""
 
-    clause: ClassVar[str] = "DELETE"
-    path: str
-    element: str
-
-    def expression(self, names: Names) -> tuple[str, str]:
-        return self.clause, f"{names.path(self.path)} {names.value({'SS': [self.element]})}"
+    clause = "DELETE"
 
     def after(self, there: Value | None) -> Value | None:
         left = sorted({*(there or {"SS": ()})["SS"]} - {self.element})
