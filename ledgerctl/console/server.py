@@ -103,4 +103,4 @@ class Handler(OfLoopback, SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """The terminal stays calm."""
+        """Log no request: the terminal shows the address alone."""
