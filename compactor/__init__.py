@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 __all__ = ["Compactor", "Report", "Verification"]
 
 _MODULES = {
-    "Compactor": "compactor.compactor",
-    "Report": "compactor.report",
-    "Verification": "compactor.verify",
+    "Compactor": ".compactor",
+    "Report": ".report",
+    "Verification": ".verify",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    return getattr(import_module(_MODULES[name], __name__), name)

@@ -92,7 +92,7 @@ LOADED: dict[str, Any] = {}
 
 def loaded(name: str) -> Any:
     """The command itself, from its file."""
-    import_module(f"ledgerctl.{ELSEWHERE.get(name, name)}")
+    import_module(f".{ELSEWHERE.get(name, name)}", __package__)
     return LOADED[name]
 
 

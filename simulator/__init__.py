@@ -50,4 +50,4 @@ else:
 
         if name not in _FILES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)
+        return getattr(import_module(f".{_FILES[name]}", __name__), name)

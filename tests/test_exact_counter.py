@@ -1,0 +1,79 @@
+"""`exact_counter`, the name that users import."""
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import compactor
+import exact_counter
+import ledger
+import ledger.errors
+import reader
+
+ROOT = Path(__file__).parents[1]
+FACE = ROOT / "exact_counter"
+BELOW = sorted(path.stem for path in FACE.glob("*.py") if path.stem not in ("__init__", "__main__"))
+
+
+def test_the_door_has_what_the_sides_have() -> None:
+    sides = {*ledger.__all__, *reader.__all__, *compactor.__all__, "__version__"}
+    assert set(exact_counter.__all__) == sides
+    assert exact_counter.__all__ == sorted(exact_counter.__all__) == dir(exact_counter)
+    for side in (ledger, reader, compactor):
+        for name in set(side.__all__) - {"errors"}:
+            assert getattr(exact_counter, name) is getattr(side, name), name
+    assert exact_counter.__version__ == ledger.__version__
+
+
+def test_the_door_has_every_error() -> None:
+    errors = {
+        name for name in ledger.errors.__all__ if isinstance(getattr(ledger.errors, name), type)
+    }
+    assert set(exact_counter.errors.__all__) == errors
+    for name in errors:
+        assert getattr(exact_counter.errors, name) is getattr(ledger.errors, name)
+
+
+def test_what_the_door_does_not_have_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'exact_counter' has no attribute 'Leger'"):
+        exact_counter.Leger
+
+
+@pytest.mark.parametrize("name", BELOW)
+def test_a_module_below_the_door_has_what_it_says(name: str) -> None:
+    if name == "fast":
+        pytest.importorskip("httptools")
+    module = import_module(f"exact_counter.{name}")
+    assert module.__all__
+    assert all(hasattr(module, each) for each in module.__all__)
+
+
+SIDES = {"compactor", "ledger", "reader", "simulator", "ledgerctl"}
+
+
+@pytest.mark.parametrize(
+    ("code", "loaded"),
+    [
+        ("import exact_counter", set()),
+        ("from exact_counter import errors", {"ledger"}),
+        ("from exact_counter import Ledger, Settings, Limit", {"ledger"}),
+        ("from exact_counter import Reader", {"ledger", "reader"}),
+        ("from exact_counter import Compactor", {"ledger", "compactor"}),
+        ("from exact_counter import budgets, queue", {"ledger"}),
+    ],
+)
+def test_an_import_loads_its_side_alone(code: str, loaded: set[str]) -> None:
+    """Else `ledgerctl --help`, which stands below the door in the wheel, would load them all."""
+    names = subprocess.run(
+        [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert {name.partition(".")[0] for name in names} & SIDES == loaded
+    if not loaded:
+        assert "botocore" not in names
