@@ -1,6 +1,6 @@
 """A series as an SVG: a bar for each step, and a line of the values at their ends."""
 
-from reader import Series
+from exact_counter import Series
 
 WIDTH, HEIGHT, LABELS = 640, 200, 22
 

@@ -9,10 +9,8 @@ from typing import Any
 
 import boto3
 
-from compactor import Compactor
-from ledger import Change, Delta, Ledger, Settings
-from ledger.core.errors import LedgerError
-from reader import Reader
+from exact_counter import Change, Compactor, Delta, Ledger, Reader, Settings
+from exact_counter.errors import LedgerError
 
 SHARDS = 4  # 1 for a plain ADD
 settings = Settings(table="counters", region="eu-west-1")

@@ -6,7 +6,7 @@ from time import time_ns
 from opentelemetry.metrics import get_meter
 from opentelemetry.trace import StatusCode, get_tracer
 
-from ledger import Observed
+from exact_counter import Observed
 
 LOG = logging.getLogger("ledger.calls")
 meter, tracer = get_meter("exact_counter"), get_tracer("exact_counter")
