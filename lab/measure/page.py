@@ -27,8 +27,8 @@ GROUPS = {
 """The scenarios by where they happen."""
 
 LIMITS = {
-    "everywhere": "yes, in all Regions",
-    "hard": "yes, in one Region",
+    "everywhere": "in all Regions",
+    "hard": "in one Region",
     "soft": "nearly",
     "none": "no",
 }
@@ -37,9 +37,9 @@ RIVALS = (
     "requests",
     "write units",
     "CPU, bare put = 1",
-    "comes again",
+    "sent again",
     "answer lost",
-    "process dies",
+    "process died",
 )
 NET = " *"
 LINE = 118
@@ -86,15 +86,20 @@ def filled(
 ) -> str:
     """PAGE or TABLES. seeds: how many the accuracy had. facts: the date, the engine, and where the
     events of the bill came from."""
-    groups = (f"{group}: lost/doubled of {_events(rows, group):,}" for group in GROUPS)
+    groups = (
+        head
+        for group in GROUPS
+        for head in (f"{group}: lost of {_events(rows, group):,}", f"{group}: doubled")
+    )
     choice = (
         "",
         "the same change again counts once",
         *groups,
         "a limit holds",
         "write units a change",
-        f"read units after {ONE // 2}/{ONE} changes",
-        f"changes/s of {THREADS} writers, ADD = 1",
+        f"read units after {ONE // 2} changes",
+        f"after {ONE}",
+        f"changes a second of {THREADS} writers, ADD = 1",
     )
     return text.read_text().format(
         **facts,
@@ -131,14 +136,13 @@ def _sum(row: Row, names: Iterable[str]) -> Counted:
 def _choice(row: Row) -> tuple[str, ...]:
     claims, net = row.design.claims, NET * row.design.claims.units
     wrong = (_sum(row, names) for names in GROUPS.values())
-    first, last = (read.read_units for read in row.one.reads)
     return (
         row.design.name,
         _memory(claims.memory) + (", unless a process dies" if not claims.survives_death else ""),
-        *(f"{counted.lost:,}/{counted.doubled:,}{net}" for counted in wrong),
+        *(f"{n:,}{net}" for counted in wrong for n in (counted.lost, counted.doubled)),
         LIMITS[claims.limit],
         f"{row.one.write_units:.2f}{', grows' if row.one.grows else ''}",
-        f"{first:.0f}/{last:.0f}",
+        *(f"{read.read_units:.0f}" for read in row.one.reads),
         f"{row.paces[0].rate:.2f}",
     )
 
@@ -173,8 +177,8 @@ def _units(row: Row) -> list[str]:
 
 
 def _accuracy(rows: Sequence[Row]) -> Iterator[list[str]]:
-    """Lost/doubled in each scenario where somebody's were; then reads that were false or missed
-    an event.
+    """Events lost and doubled in each scenario that lost or doubled some; then reads that were
+    false, and reads that missed an event.
     """
     names = [name for name in rows[0].faults if any(_wrong(row, name) != "0/0" for row in rows)]
     yield ["", *names, "reads"]
