@@ -36,8 +36,8 @@ class Simulation:
 
     Give `table(region)` as `table=` to Ledger and Reader, or in `tables=` to Ledger and Compactor,
     and `clock` as their clock. Without `faults` nothing fails, and items reach the other Regions
-    one by one, in any order. With faults, calls raise the errors of `ledger.errors` that a real
-    table makes them raise. Raises ValueError for faults of processes: your code is the process.
+    one by one, in any order. With faults, calls raise the errors that a real table makes them
+    raise. Raises ValueError for faults of processes: your code is the process.
 
     strong: with multi-Region strong consistency. start: the time at which it begins, an aware
     datetime; default: now, so that code which takes the time of its machine agrees with it. It is

@@ -36,7 +36,7 @@ NEEDS_MOTO = (
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        f"{MARK}(**settings): what exact-counter's fixtures have: fields of ledger.Settings, such "
+        f"{MARK}(**settings): what exact-counter's fixtures have: fields of Settings, such "
         "as regions and limits; start, the time at which they begin; and of a simulation seed, "
         "faults and strong.",
     )

@@ -33,7 +33,7 @@ def test_mistakes_in_pages_are_found(tmp_path: Path) -> None:
         "attr-defined": 'Ledger(settings).add("a", 1).outcom',
         "no-untyped-def": "def untyped(counter_ledger): ...",
     }
-    head = "from ledger import Ledger, Settings\n\nsettings = Settings.from_env()\n"
+    head = "from exact_counter import Ledger, Settings\n\nsettings = Settings.from_env()\n"
     pages = {f"page_{number}": head + wrong for number, wrong in enumerate(mistakes.values())}
     found = "".join(errors_of(pages, tmp_path))
     assert sorted(re.findall(r"\[([\w-]+)\]", found)) == sorted(mistakes)
