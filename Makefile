@@ -97,6 +97,7 @@ mutants: $(VENV)/.made $(ENGINE)/.made ## change lines of the code by a seed: th
 	@$(BIN)/python -m lab.mutants $(ARGS)
 
 WHEEL     := $(CURDIR)/build/wheel
+ALIAS     := $(CURDIR)/tests/wheel/alias# `ledger` is `exact_counter.ledger` there
 ON_WHEEL  := -P -m pytest -q -o pythonpath=
 PYTHON313 ?= python3.13 $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python)
 dist: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## build wheel and sdist, check them, and test the wheel with the oldest packages and on Lambda's Python; PYTHON313=...
@@ -104,8 +105,8 @@ dist: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## build wheel and sdist, ch
 	@mkdir -p build
 	@$(BIN)/python -m build --no-isolation --outdir dist . > build/dist.txt 2>&1 || { cat build/dist.txt; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(WHEEL) dist/*.whl
-	@PYTHONPATH=$(WHEEL):$(CURDIR)/$(OLDEST) $(BIN)/python -P -c 'import ledger; assert "$(WHEEL)" in ledger.__file__, ledger.__file__'
-	@PYTHONPATH=$(WHEEL):$(CURDIR)/$(OLDEST) $(BIN)/python $(ON_WHEEL) \
+	@PYTHONPATH=$(WHEEL):$(ALIAS):$(CURDIR)/$(OLDEST) $(BIN)/python -c 'import ledger, exact_counter.ledger as l; assert l is ledger; assert "$(WHEEL)" in l.__file__, l.__file__'
+	@PYTHONPATH=$(WHEEL):$(ALIAS):$(CURDIR)/$(OLDEST) $(BIN)/python $(ON_WHEEL) \
 	  tests/ledger tests/reader tests/ledgerctl/test_app.py tests/ledgerctl/test_failures.py $(ARGS)
 	@for python in $(PYTHON313); do "$$python" -c "" 2> /dev/null || continue; \
 	  $(MAKE) --no-print-directory lambda PYTHON313="$$python" && exit; exit 1; done; \
@@ -117,7 +118,7 @@ dist: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## build wheel and sdist, ch
 .PHONY: lambda
 lambda: $(ENGINE)/.made
 	@$(MAKE) --no-print-directory VENV=$(LAMBDA) PYTHON="$(PYTHON313)" $(LAMBDA)/.made
-	@PYTHONPATH=$(WHEEL) LEDGER_ENGINE=$(CURDIR)/$(ENGINE)/bin/ministack $(LAMBDA)/bin/python $(ON_WHEEL) \
+	@PYTHONPATH=$(WHEEL):$(ALIAS) LEDGER_ENGINE=$(CURDIR)/$(ENGINE)/bin/ministack $(LAMBDA)/bin/python $(ON_WHEEL) \
 	  tests/ledger tests/reader tests/compactor tests/service tests/infra $(ARGS)
 
 PYTHON314 ?= python3.14 $(wildcard $(HOME)/.pyenv/versions/3.14.*/bin/python)

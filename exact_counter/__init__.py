@@ -115,13 +115,13 @@ def _found(name: str) -> Any:
         # `from exact_counter import errors` would ask `__getattr__` again, without end
         return import_module(".errors", __name__)
     if name in ("Compactor", "Report", "Verification"):
-        import compactor
+        import compactor as side
 
-        return getattr(compactor, name)
-    import ledger
+        return getattr(side, name)
+    import ledger as adding
 
-    if hasattr(ledger, name):
-        return getattr(ledger, name)
-    import reader
+    if hasattr(adding, name):
+        return getattr(adding, name)
+    import reader as reading
 
-    return getattr(reader, name)
+    return getattr(reading, name)

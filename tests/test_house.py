@@ -349,12 +349,16 @@ def test_a_loop_over_pages_stands_in_one_file_alone() -> None:
 
 
 def test_the_wheel_holds_and_needs_what_it_imports() -> None:
-    packages = {*PROJECT["tool"]["setuptools"]["packages"]}
-    there = {name for name in packages if "." not in name}
+    setuptools = PROJECT["tool"]["setuptools"]
+    there = {"exact_counter", *setuptools["package-dir"].values()}
     folders = {
         path.parent.relative_to(ROOT) for name in there for path in (ROOT / name).rglob("*.py")
     }
-    assert packages == {".".join(folder.parts) for folder in folders}
+    below = {".".join(("exact_counter", *folder.parts)) for folder in folders}
+    assert {*setuptools["packages"]} == below - {"exact_counter.exact_counter"} | {"exact_counter"}
+    assert setuptools["package-dir"] == {
+        f"exact_counter.{name}": name for name in there - {"exact_counter"}
+    }
     assert not there & {"infra", "lab", "service", "tests"}
     assert all(KNOWS[package] <= there for package in there)
     assert (

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 import simulator
+from exact_counter import pytest_plugin
 from simulator import fixtures
 from simulator.clocked import ClockedTable
 from tests.docs.pages import DOCS, ROOT, source
 
-PLUGIN = ("-p", fixtures.__name__)
+PLUGIN = ("-p", pytest_plugin.__name__)
 ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
 """As in an environment with this plugin and no other, wherever `make dist` was."""
 
@@ -196,9 +197,10 @@ def test_every_name_of_the_simulator_is_there() -> None:
 
 def test_the_wheel_has_the_plugin_and_the_page_its_fixtures() -> None:
     project = (ROOT / "pyproject.toml").read_text()
-    assert f'[project.entry-points.pytest11]\nexact_counter = "{fixtures.__name__}"' in project
+    assert f'[project.entry-points.pytest11]\nexact_counter = "{PLUGIN[1]}"' in project
     made = re.findall(r"@pytest\.fixture\ndef (\w+)", Path(fixtures.__file__).read_text())
     page = (DOCS / "your-tests.md").read_text()
     (rows,) = re.findall(r"^\| fixture \|.*\n(?:\|.*\n)+", page, re.M)
     assert sorted(made) == sorted(set(re.findall(r"`(\w+)`", rows)) & {*made})
     assert len(made) == 5
+    assert {*pytest_plugin.__all__} == {*made, "pytest_configure"}

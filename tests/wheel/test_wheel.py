@@ -1,9 +1,10 @@
-"""What `make dist` made: what is in it, and that the wheel works in an environment that has
-nothing else of ours.
+"""What `make dist` made: what is in it, and that the wheel works beside whatever a user has, in an
+environment that has nothing else of ours.
 """
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tarfile
@@ -33,7 +34,10 @@ def test_on_moto(moto_counters): ...
 """
 LAMBDAS = ROOT / ".venv" / "313" / "bin" / "python"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-PACKAGES = {name.partition(".")[0] for name in PROJECT["tool"]["setuptools"]["packages"]}
+SETUPTOOLS = PROJECT["tool"]["setuptools"]
+FOLDERS = {"exact_counter", *SETUPTOOLS["package-dir"].values()}
+"""Of the clone, what the wheel has."""
+below = runpy.run_path(str(ROOT / "setup.py"))["below"]
 URLS = PROJECT["project"]["urls"]
 SOURCE_URL = URLS["Source"]
 FILE = re.compile(
@@ -46,24 +50,38 @@ OF_A_HEADING = "user-content-"
 
 def of_the_packages() -> dict[str, bytes]:
     """The files that git has of them."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *PACKAGES]
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *FOLDERS]
     names = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
     return {name: (ROOT / name).read_bytes() for name in names}
 
 
-def test_the_wheel_holds_its_packages_and_the_license() -> None:
+def in_the_wheel(name: str, file: bytes) -> tuple[str, bytes]:
+    """Where a file of the clone stands in the wheel, and what it says there."""
+    if name.endswith(".py"):
+        file = below(file.decode(), FOLDERS - {"exact_counter"}).encode()
+    return (name if name.startswith("exact_counter/") else f"exact_counter/{name}"), file
+
+
+def test_the_wheel_holds_one_package_and_the_license() -> None:
     with zipfile.ZipFile(WHEEL) as wheel:
         held = {name: wheel.read(name) for name in wheel.namelist()}
     info = f"exact_counter-{__version__}.dist-info/"
-    assert {
-        name: file for name, file in held.items() if not name.startswith(info)
-    } == of_the_packages()
+    ours = dict(in_the_wheel(*each) for each in of_the_packages().items())
+    assert {name: file for name, file in held.items() if not name.startswith(info)} == ours
     assert held[f"{info}licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
-    assert {name for name in held if name.endswith("py.typed")} == {
-        f"{name}/py.typed" for name in PACKAGES - {"ledgerctl"}
-    }
+    assert held[f"{info}top_level.txt"] == b"exact_counter\n"
+
+
+def test_no_import_of_the_wheel_names_a_package_of_the_clone() -> None:
+    names = "|".join(sorted(FOLDERS - {"exact_counter"}))
+    imports = re.compile(rf"^ *(?:from|import) (?:{names})\b.*", re.MULTILINE)
+    with zipfile.ZipFile(WHEEL) as wheel:
+        files = [name for name in wheel.namelist() if name.endswith(".py")]
+        found = {name: imports.findall(wheel.read(name).decode()) for name in files}
+    assert len(found) > 150
+    assert not {name: lines for name, lines in found.items() if lines}
 
 
 def test_the_source_distribution_builds_the_wheel_without_tests() -> None:
@@ -71,6 +89,20 @@ def test_the_source_distribution_builds_the_wheel_without_tests() -> None:
         held = {member.name.partition("/")[2] for member in source if member.isfile()}
     assert held >= {*of_the_packages(), "CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml"}
     assert not [name for name in held if name.startswith(("tests/", "lab/", "service/", "infra/"))]
+
+
+def test_what_an_earlier_build_left_is_not_shipped(tmp_path: Path) -> None:
+    with tarfile.open(SOURCE) as source:
+        source.extractall(tmp_path, filter="data")
+    (clone,) = tmp_path.iterdir()
+    stale = clone / "build" / "lib" / "ledger" / "stale.py"
+    stale.parent.mkdir(parents=True)
+    stale.write_text("")
+    build = f"-m build --no-isolation --wheel --outdir {tmp_path} {clone}"
+    subprocess.run([sys.executable, *build.split()], capture_output=True, check=True)
+    (again,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(again) as built, zipfile.ZipFile(WHEEL) as wheel:
+        assert sorted(built.namelist()) == sorted(wheel.namelist())
 
 
 @pytest.fixture(scope="module")
@@ -143,45 +175,163 @@ def test_a_dead_link_of_the_readme_is_found() -> None:
     assert found == [*links, "#user-content-no", "docs/live.webp"]
 
 
-@pytest.mark.parametrize("python", [Path(sys.executable), LAMBDAS], ids=["oldest", "lambda"])
-def test_the_wheel_works_alone_with_the_oldest_packages(python: Path, tmp_path: Path) -> None:
-    if not python.exists():
-        pytest.skip("Lambda's Python is not here")
-    there = tmp_path / "bin" / "python"
+OF_OTHERS = {
+    "reader": "def make_reader(url): return url",
+    "ledger": "class Ledger: pass",
+    "ulid": "class ULID: pass",  # python-ulid's, which has no from_bytes
+}
+"""Packages of an index that have such names."""
 
-    def run(*command: object, code: int = 0) -> str:
-        # without PYTHONPATH
-        environ = {"HOME": os.environ["HOME"], "PATH": os.environ["PATH"], "COLUMNS": "80"}
+YOURS = ("ledger", "reader", "compactor", "simulator", "ledgerctl", "errors", "queue", "testing")
+"""Modules of such names that a user may have in the working directory."""
+
+ALONE = """
+import pickle, sys
+from exact_counter import Compactor, Ledger, Reader, Settings, errors
+from exact_counter.testing import MemoryTable, Simulation
+import exact_counter.budgets, exact_counter.queue
+
+table, settings = MemoryTable(), Settings(table="counters", region="eu-west-1")
+receipt = Ledger(settings, table=table).add("a", 3)
+assert pickle.loads(pickle.dumps(receipt)) == receipt
+try:
+    Reader(settings, table=table).value("")
+except errors.LedgerError as error:
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again)) == (errors.InvalidCounter, str(error)), again
+Compactor(settings, tables={"eu-west-1": table}).compact("a")
+for name in NAMES:
+    assert name not in sys.modules, name
+print(Reader(settings, table=table).value("a"))
+"""
+
+USERS = """
+from typing import reveal_type
+from exact_counter import Ledger, Reader, Settings
+from exact_counter.errors import LimitReached
+
+ledger = Ledger(Settings(table="counters", region="eu-west-1"))
+reveal_type(ledger.add("a", 3).change)
+reveal_type(Reader(ledger.settings).value("a"))
+try:
+    ledger.add("a", "3")
+except LimitReached as refused:
+    reveal_type(refused.available)
+"""
+"""A user's program, with one mistake for a type checker."""
+
+
+class Environment:
+    """A virtual environment with the wheel, of a user who has packages and modules of our names."""
+
+    def __init__(self, folder: Path, python: Path) -> None:
+        self.folder = folder
+        self.bin = folder / "bin"
+        self.python = self.bin / "python"
+        self.run(python, "-m", "venv", "--without-pip", folder)
+        (self.packages,) = folder.glob("lib/*/site-packages")
+        self.pip = (sys.executable, "-m", "pip", "--python", self.python)
+        self.install("--require-hashes", "-r", ROOT / "requirements" / "oldest.lock")
+        for name, text in OF_OTHERS.items():
+            (self.packages / name).mkdir()
+            (self.packages / name / "__init__.py").write_text(text)
+        for name in YOURS:
+            if name != "queue":  # Python's own, which others import
+                (folder / f"{name}.py").write_text(f'raise RuntimeError("your own {name}.py")')
+        before = {path.name for path in (*self.packages.iterdir(), *self.bin.iterdir())}
+        self.install(WHEEL)
+        after = {path.name for path in (*self.packages.iterdir(), *self.bin.iterdir())}
+        self.brought = after - before
+
+    def install(self, *what: object) -> None:
+        quiet = ("--disable-pip-version-check", "install", "--quiet", "--no-compile", "--no-deps")
+        self.run(*self.pip, *quiet, *what)
+
+    def run(self, *command: object, code: int = 0) -> str:
+        """What a command prints in the user's folder, without PYTHONPATH; it ends with `code`."""
         ran = subprocess.run(
             [*map(str, command)],
-            cwd=tmp_path,
-            env=environ,
+            cwd=self.folder,
+            env={"HOME": os.environ["HOME"], "PATH": os.environ["PATH"], "COLUMNS": "80"},
             capture_output=True,
             text=True,
             check=False,
         )
         assert ran.returncode == code, ran.stdout + ran.stderr
-        return ran.stdout
+        return ran.stdout if code == 0 else ran.stdout + ran.stderr
 
-    pip = (sys.executable, "-m", "pip", "--python", there, "--disable-pip-version-check")
-    install = (*pip, "install", "--quiet", "--no-compile", "--no-deps")
-    run(python, "-m", "venv", "--without-pip", tmp_path)
-    run(*install, "--require-hashes", "-r", ROOT / "requirements" / "oldest.lock")
-    run(*install, WHEEL)
-    run(*pip, "check")
-    (example,) = blocks(README, "python")
-    assert run(there, "-c", example).splitlines() == re.findall(
-        r"^ *print\(.*\)  # (.+)$", example, re.MULTILINE
-    )
-    assert run(tmp_path / "bin" / "ledgerctl", "--version") == f"ledgerctl {__version__}\n"
-    assert "Add one change to a counter" in run(there, "-m", "ledgerctl", "--help")
-    assert "dollars a month" in run(tmp_path / "bin" / "ledgerctl", "cost", "--changes", "10M")
-    # the fixtures, with the oldest pytest and no other plugin, and without moto
-    run(*install, "--require-hashes", "-r", ROOT / "requirements" / "pytest.lock")
-    (tmp_path / "test_ours.py").write_text(blocks(YOUR_TESTS, "python")[0] + ON_MOTO)
-    said = run(there, "-m", "pytest", "-q", "-rs", "--strict-markers", "test_ours.py")
+
+@pytest.fixture(scope="module", params=[Path(sys.executable), LAMBDAS], ids=["oldest", "lambda"])
+def installed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Environment:
+    """With the oldest packages that the wheel allows."""
+    if not request.param.exists():
+        pytest.skip("Lambda's Python is not here")
+    return Environment(tmp_path_factory.mktemp("installed"), request.param)
+
+
+def test_the_wheel_brings_one_name_and_a_program(installed: Environment) -> None:
+    info = f"exact_counter-{__version__}.dist-info"
+    assert installed.brought == {"exact_counter", info, "ledgerctl"}
+    for name, text in OF_OTHERS.items():
+        assert (installed.packages / name / "__init__.py").read_text() == text
+    installed.run(*installed.pip, "check")
+
+
+def test_the_readme_runs_beside_modules_of_such_names(installed: Environment) -> None:
+    example = "\n".join(blocks(README, "python"))
+    printed = re.findall(r"^ *print\(.*\)  # (.+)$", example, re.MULTILINE)
+    assert len(printed) >= 2
+    assert installed.run(installed.python, "-c", example).splitlines() == printed
+
+
+def test_the_wheel_loads_no_module_of_such_a_name(installed: Environment) -> None:
+    names = sorted({*YOURS, *OF_OTHERS} - {"queue"})
+    assert installed.run(installed.python, "-c", ALONE.replace("NAMES", repr(names))) == "3\n"
+
+
+def test_an_import_that_is_not_rewritten_is_found(installed: Environment) -> None:
+    """With the import of one file of the wheel as the clone has it, the test above is red."""
+    file = installed.packages / "exact_counter" / "reader" / "cache.py"
+    right = file.read_text()
+    wrong = right.replace("from exact_counter.ledger.", "from ledger.", 1)
+    assert wrong != right
+    file.write_text(wrong)
+    try:
+        said = installed.run(installed.python, "-c", ALONE.replace("NAMES", "[]"), code=1)
+    finally:
+        file.write_text(right)
+    assert "RuntimeError: your own ledger.py" in said
+
+
+def test_the_program_of_the_wheel_runs(installed: Environment) -> None:
+    ledgerctl = installed.bin / "ledgerctl"
+    assert installed.run(ledgerctl, "--version") == f"ledgerctl {__version__}\n"
+    help_ = installed.run(installed.python, "-m", "exact_counter", "--help")
+    assert "Add one change to a counter" in help_
+    assert "dollars a month" in installed.run(ledgerctl, "cost", "--changes", "10M")
+
+
+def test_a_users_program_is_typed(installed: Environment) -> None:
+    users = installed.folder / "users.py"
+    users.write_text(USERS)
+    mypy = (sys.executable, "-m", "mypy", "--strict", "--cache-dir", installed.folder / "cache")
+    said = installed.run(*mypy, "--python-executable", installed.python, "users.py", code=1)
+    revealed = re.findall(r'Revealed type is "(.+)"', said)
+    assert revealed == ["int", "int", "int | None"]
+    assert 'has incompatible type "str"; expected "int"' in said
+    assert "Found 1 error in 1 file" in said
+
+
+def test_the_plugin_works_with_the_oldest_pytest(installed: Environment) -> None:
+    """And without any other plugin, and without moto."""
+    installed.install("--require-hashes", "-r", ROOT / "requirements" / "pytest.lock")
+    (installed.folder / "test_ours.py").write_text(blocks(YOUR_TESTS, "python")[0] + ON_MOTO)
+    pytest_ = (installed.python, "-m", "pytest")
+    said = installed.run(*pytest_, "-q", "-rs", "--strict-markers", "test_ours.py")
     assert "1 passed, 1 xfailed" in said
-    assert NEEDS_MOTO in run(there, "-m", "pytest", "--runxfail", "test_ours.py", code=1)
+    assert NEEDS_MOTO in installed.run(*pytest_, "--runxfail", "test_ours.py", code=1)
 
 
 def test_the_plugin_works_with_the_newest_pytest_and_moto(tmp_path: Path) -> None:

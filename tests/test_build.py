@@ -1,0 +1,82 @@
+"""setup.py: the imports of the wheel. tests/wheel has the wheel itself."""
+
+import ast
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+below = runpy.run_path(str(ROOT / "setup.py"))["below"]
+PACKAGES = {"ledger", "reader"}
+
+CLONE = '''"""`from ledger import x` in a docstring."""
+from __future__ import annotations
+import os; from ledger import Ledger; import reader as side
+from ledger.core.errors import (
+    LedgerError,
+    LimitReached,
+)
+import json, reader.page as page, ledger as adding
+from . import ledger
+from .reader import Reader
+from ledgers import other
+from exact_counter import errors
+if TYPE_CHECKING:
+    from reader import Reader
+def f(name="ledger.add"):
+    from ledger import Settings as Ours
+    é = "ü"; from ledger.core import items
+    return "from ledger import x", items
+'''
+WHEEL = '''"""`from ledger import x` in a docstring."""
+from __future__ import annotations
+import os; from exact_counter.ledger import Ledger; import exact_counter.reader as side
+from exact_counter.ledger.core.errors import (
+    LedgerError,
+    LimitReached,
+)
+import json, exact_counter.reader.page as page, exact_counter.ledger as adding
+from . import ledger
+from .reader import Reader
+from ledgers import other
+from exact_counter import errors
+if TYPE_CHECKING:
+    from exact_counter.reader import Reader
+def f(name="ledger.add"):
+    from exact_counter.ledger import Settings as Ours
+    é = "ü"; from exact_counter.ledger.core import items
+    return "from ledger import x", items
+'''
+
+
+def test_each_import_and_nothing_else_names_the_door() -> None:
+    assert below(CLONE, PACKAGES) == WHEEL
+    assert below(WHEEL, PACKAGES) == WHEEL
+
+
+@pytest.mark.parametrize("line", ["import ledger", "import os, ledger.core.items"])
+def test_an_import_that_binds_another_name_there_is_refused(line: str) -> None:
+    with pytest.raises(SyntaxError, match="line 2: import ledger"):
+        below(f"import os\n{line}\n", PACKAGES)
+
+
+def test_a_module_named_by_a_string_is_relative() -> None:
+    """Or it would be the clone's, and in the wheel anybody's."""
+    packages = ("exact_counter", "compactor", "ledger", "ledgerctl", "reader", "simulator")
+    calls = [
+        (str(path.relative_to(ROOT)), node)
+        for package in packages
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and "import" in ast.unparse(node.func)
+    ]
+    assert {name for name, _ in calls} == {
+        "compactor/__init__.py",
+        "exact_counter/__init__.py",
+        "ledgerctl/app.py",
+        "simulator/__init__.py",
+    }
+    for name, call in calls:
+        assert ast.unparse(call.func) == "import_module"
+        assert len(call.args) == 2, name
