@@ -10,11 +10,10 @@ import pytest
 
 from tests.docs.pages import DOCS, ROOT, blocks
 
-MODULES = [
-    "exact_counter",
-    *(f"exact_counter.{path.stem}" for path in sorted(ROOT.glob("exact_counter/[!_]*.py"))),
-]
-INSIDE = {"ledger", "reader", "compactor", "simulator", "ledgerctl"}
+# Only pytest loads the plugin; docs/your-tests.md has its fixtures.
+BELOW = {path.stem for path in ROOT.glob("exact_counter/[!_]*.py")} - {"pytest_plugin"}
+MODULES = ["exact_counter", *(f"exact_counter.{name}" for name in BELOW)]
+OURS = {path.parent.name for path in ROOT.glob("*/__init__.py")}
 
 # An operator runs it in a clone, to mend items that no public name reaches.
 RUNBOOKS = DOCS / "runbooks.py"
@@ -45,8 +44,7 @@ def code_of_pages() -> dict[Path, str]:
 def beside_the_door(code: str) -> set[str]:
     """What the code imports of this project, and is not in the reference."""
     public = {*MODULES, *chain.from_iterable(map(names_of, MODULES))}
-    ours = {name for name in imported(code) if name.partition(".")[0] in {"exact_counter", *INSIDE}}
-    return ours - public
+    return {name for name in imported(code) if name.partition(".")[0] in OURS} - public
 
 
 def test_the_reference_has_each_public_name_once() -> None:
@@ -64,6 +62,20 @@ def test_pages_import_what_the_reference_has_and_nothing_deeper() -> None:
     assert {page: found for page, text in code.items() if (found := beside_the_door(text))} == {}
 
 
+def test_an_integration_imports_the_door_alone() -> None:
+    files = [*ROOT.glob("integrations/*/ledger_*/*.py")]
+    assert files
+    found = {file.name: beside_the_door(file.read_text()) for file in files}
+    assert {file: names for file, names in found.items() if names} == {}
+
+
+def test_the_lab_of_an_integration_imports_the_door_and_our_lab() -> None:
+    files = ROOT.glob("integrations/*/*_lab/*.py")
+    found = set().union(*(beside_the_door(file.read_text()) for file in files))
+    assert found
+    assert {name for name in found if not name.startswith("lab.")} == set()
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -73,6 +85,7 @@ def test_pages_import_what_the_reference_has_and_nothing_deeper() -> None:
         "if True:\n    from simulator.world import World",
         "import exact_counter.ledger",
         "from exact_counter import items",
+        "from lab.histories import mistakes",
         "from exact_counter.ledger import Ledger",
     ],
 )

@@ -20,10 +20,10 @@ from typing import Annotated, Any
 
 import litellm
 import typer
+from exact_counter.errors import LedgerError, LimitReached
+from exact_counter.testing import Faults, Simulation
 from lab.histories.parts.budgets import REGIONS, TwoRegions
-from ledger.errors import LedgerError, LimitReached
 from litellm.integrations.custom_logger import CustomLogger
-from simulator import Faults, Simulation
 
 from budgets_lab.judge import CAP, DEAR, ESTIMATE, LINES, LONGEST, TIMEOUT, Figures, judge
 from budgets_lab.provider import TurnedLoop, all_ended, installed

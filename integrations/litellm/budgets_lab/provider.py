@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import litellm
+from exact_counter.budgets import going_on
 from lab.histories.parts.budgets import TIMEOUT, TwoRegions
-from ledger.budgets.ask import going_on
 from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
 
 from ledger_litellm import LedgerBudgets

@@ -20,10 +20,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.budgets import Call
-from ledger.budgets.ask import go_on, to_its_end
-from ledger.core.again import TRIES_MAX
-from ledger.errors import LedgerError
+from exact_counter.budgets import TRIES_MAX, Call, go_on, to_its_end
+from exact_counter.errors import LedgerError
 
 from ledger_litellm.errors import is_paid, log
 from ledger_litellm.prices import Asked, field, streamed_cost

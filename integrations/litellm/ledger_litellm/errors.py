@@ -10,9 +10,8 @@ import logging
 from typing import Any
 
 import litellm
-from ledger.budgets import OverBudget
-from ledger.budgets.reserving import may_be_billed
-from ledger.errors import Again, InvalidChange, InvalidCounter, InvalidInput, LedgerError
+from exact_counter.budgets import OverBudget, may_be_billed
+from exact_counter.errors import Again, InvalidChange, InvalidCounter, InvalidInput, LedgerError
 
 log = logging.getLogger("exact-counter.litellm")
 

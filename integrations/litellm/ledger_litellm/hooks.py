@@ -20,10 +20,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, final
 
-from ledger.budgets import TIMEOUT, Budgets
-from ledger.budgets.reserving import check_cost, check_counters
-from ledger.core import clocks
-from ledger.errors import InvalidInput, LedgerError, shown
+from exact_counter.budgets import TIMEOUT, Budgets, check_cost, check_counters, shown, wall_clock
+from exact_counter.errors import InvalidInput, LedgerError
 from litellm.integrations.custom_logger import CustomLogger
 
 from ledger_litellm import requests
@@ -68,7 +66,7 @@ class LedgerBudgets(CustomLogger):
         picture: int = PICTURE,
         timeout: timedelta = TIMEOUT,
         over: str = "over:",
-        clock: clocks.Clock = clocks.wall_clock,
+        clock: Callable[[], int] = wall_clock,
     ) -> None:
         super().__init__()
         if unit not in UNITS:

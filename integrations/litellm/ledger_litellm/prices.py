@@ -14,7 +14,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import litellm
-from ledger.errors import InvalidChange, shown
+from exact_counter.budgets import shown
+from exact_counter.errors import InvalidChange
 
 UNITS = ("micro-dollars", "tokens")
 PRICED = "input_cost_per_token"

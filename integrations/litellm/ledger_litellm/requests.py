@@ -12,7 +12,8 @@ from itertools import product
 from typing import Any
 
 import litellm
-from ledger.errors import InvalidInput, shown
+from exact_counter.budgets import shown
+from exact_counter.errors import InvalidInput
 
 from ledger_litellm.errors import IncompleteCall
 

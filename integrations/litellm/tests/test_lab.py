@@ -14,10 +14,11 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from exact_counter.budgets import OverBudget
+from exact_counter.errors import LedgerError, Throttled
+from exact_counter.testing import Faults
 from lab.histories import mistakes
-from ledger.budgets import OverBudget, reserving
-from ledger.errors import LedgerError, Throttled
-from simulator import Faults
+from ledger.budgets import reserving
 
 from budgets_lab.__main__ import measure
 from budgets_lab.judge import CAP

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ledger.errors import InvalidInput
+from exact_counter.errors import InvalidInput
 
 from budgets_lab.provider import HELLO
 from ledger_litellm.estimates import estimated

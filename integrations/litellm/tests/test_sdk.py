@@ -13,9 +13,9 @@ from typing import Any
 
 import litellm
 import pytest
+from exact_counter.aio import AsyncLedger
+from exact_counter.errors import InvalidInput, Throttled
 from lab.histories.parts.budgets import TIMEOUT, TwoRegions
-from ledger.aio import AsyncLedger
-from ledger.errors import InvalidInput, Throttled
 
 from budgets_lab.provider import (
     HELLO,
