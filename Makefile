@@ -16,8 +16,12 @@ BIN    := $(VENV)/bin
 # uv, where it is on PATH, takes seconds where pip takes a minute or more. Both install the same locks by their hashes.
 UV     := $(shell command -v uv 2> /dev/null)
 BY      = $$(grep -c '^[a-z]' $<) packages of $< by $(if $(UV),uv (seconds),pip ($(1)))
+# Since 22.3 pip installs into other environments, too. Those then need no pip of their own, which takes seconds to make.
+REACHES = $(shell $(PYTHON) -c 'import sys, pip; sys.exit([*map(int, pip.__version__.split(".")[:2])] < [22, 3])' 2> /dev/null && echo yes)
+BARE    = $(if $(or $(UV),$(REACHES)),--without-pip)
+PIP     = $(if $(REACHES),$(PYTHON) -m pip --python $(1),$(1) -m pip)
 # Of a Python and of what is to be installed for it.
-INSTALL = $(if $(UV),"$(UV)" pip install --python $(1),$(1) -m pip install --disable-pip-version-check) --quiet --require-hashes --no-deps --no-compile $(2)
+INSTALL = $(if $(UV),"$(UV)" pip install --python $(1),$(PIP) install --disable-pip-version-check) --quiet --require-hashes --no-deps --no-compile $(2)
 
 .DEFAULT_GOAL := help
 .PHONY: help dev engine demo demo-web browser test check docs api bench litellm compare simulate explore mistakes \
@@ -29,11 +33,11 @@ help:
 dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks; every target makes what it needs of it
 	@echo "ready: source $(BIN)/activate"
 
-engine: $(SMALL)/.made $(ENGINE)/.made ## run a DynamoDB on this computer with a table in it, until Ctrl-C: docs/first-hour.md
+engine: first ## run a DynamoDB on this computer with a table in it, until Ctrl-C: docs/first-hour.md
 	@$(SMALL)/bin/python -m lab.engines
 
 demo: DAY = $(if $(FULL)$(EVENTS),,--limit 300)
-demo: $(SMALL)/.made $(ENGINE)/.made ## play a flash sale, and 300 events in two Regions; FULL=1: a whole day's; EVENTS=file.csv: yours; CAPTURE=file keeps what it prints
+demo: first ## play a flash sale, and 300 events in two Regions; FULL=1: a whole day's; EVENTS=file.csv: yours; CAPTURE=file keeps what it prints
 ifdef CAPTURE
 	@echo "$$ make demo$(if $(FULL), FULL=1)$(if $(ARGS), ARGS='$(ARGS)')" > "$(CAPTURE)"
 	@COLUMNS=80 NO_COLOR=1 $(SMALL)/bin/python -m lab.run demo $(DAY) $(ARGS) >> "$(CAPTURE)" || { code=$$?; cat "$(CAPTURE)"; exit $$code; }
@@ -187,10 +191,16 @@ node_modules/.made: package-lock.json
 IS_NEW   = $(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("Python 3.11 or later is needed, and $(PYTHON) is %d.%d: make PYTHON=python3.12 ..." % v[:2])'
 FINDS_US = -c 'import os, pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text(os.getcwd() + "\n")'
 
+# Both at once: an installation waits for its downloads most of the time.
+.PHONY: first
+first:
+	@$(IS_NEW)
+	@$(MAKE) --silent --jobs 2 $(SMALL)/.made $(ENGINE)/.made
+
 $(SMALL)/.made: requirements/small.lock
 	@$(IS_NEW)
 	@echo "making $(SMALL), once, for make demo, engine, demo-web, api and simulate: $(call BY,half a minute)"
-	@$(PYTHON) -m venv --clear $(if $(UV),--without-pip) $(SMALL)
+	@$(PYTHON) -m venv --clear $(BARE) $(SMALL)
 	@$(call INSTALL,$(SMALL)/bin/python,-r $<)
 	@$(SMALL)/bin/python $(FINDS_US)
 	@touch $@
@@ -226,6 +236,6 @@ $(LITELLM)/.made: requirements/litellm.lock $(VENV)/.made
 $(ENGINE)/.made: requirements/engine.lock
 	@$(IS_NEW)
 	@echo "making $(ENGINE), once, a DynamoDB on this computer: $(call BY,half a minute)"
-	@$(PYTHON) -m venv --clear $(if $(UV),--without-pip) $(ENGINE)
+	@$(PYTHON) -m venv --clear $(BARE) $(ENGINE)
 	@$(call INSTALL,$(ENGINE)/bin/python,-r $<)
 	@touch $@
