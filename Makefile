@@ -174,7 +174,7 @@ cdk: $(CDK)/.made # docs/recipes/terraform.md on what `make package` made, with 
 e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, use it from outside, compare; ARGS=--breaks: break it, check its alarms
 	@$(BIN)/python -m lab.e2e $(ARGS)
 
-smoke: $(VENV)/.made node_modules/.made ## try in your AWS account what rests on AWS's word, and clean up (again: make smoke-clean ID=); ARGS=--table, --here
+smoke: $(VENV)/.made node_modules/.made ## try in your AWS account whether docs/assumptions.md holds, and clean up (again: make smoke-clean ID=); ARGS=--table, --here
 	@$(BIN)/python -m lab.smoke --regions "$(REGIONS)" $(ARGS)
 
 .PHONY: smoke-clean

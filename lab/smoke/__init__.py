@@ -1,4 +1,4 @@
-"""The first day on AWS: tries in an account what docs/assumptions.md takes from AWS's word, and
+"""The first day on AWS: tries in an account what docs/assumptions.md claims of AWS, and
 leaves nothing there.
 
 visit   a run, and its journal          clean   what it made, and how that is deleted

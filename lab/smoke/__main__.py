@@ -1,5 +1,5 @@
-"""`python -m lab.smoke` (`make smoke`): tries in an account what rests on AWS's word, and deletes
-all that it made.
+"""`python -m lab.smoke` (`make smoke`): tries the claims of docs/assumptions.md in an account, and
+deletes all that it made.
 
 Rule 1: It asks once, with the account and the cap, before it makes anything.
 Rule 2: However it ends, but for SIGKILL, it cleans up and writes its report; `make smoke-clean ID=`
@@ -54,7 +54,7 @@ def main(
     here: Here = False,
     clean_id: CleanId = None,
 ) -> None:
-    """Try in an AWS account what docs/assumptions.md takes from AWS's word, and clean up.
+    """Try the claims of docs/assumptions.md in an AWS account, and clean up.
 
     Exit code: 0 if all that was tried holds, 1 if something does not, 2 if it could not go on or
     something is left.
