@@ -21,7 +21,7 @@ from ledger.core.period import Period
 from ledger.core.settings import Settings
 from ledger.core.values import Change, Delta, Lane, Receipt, Then, Transfer
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Change",
