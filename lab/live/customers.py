@@ -20,6 +20,7 @@ COUNTER, CHANGES = "tickets", (1, 1, 1, 2, 2, 3, 4, -1)
 LATE_PER_MILLE, LATE_MS = 40, 4_000
 # when a change is delivered again: at once, or after it was cleaned
 AGAIN_MS = (200, 1_500), (7_000, 10_000)
+SOONER = 5  # at rest, so many times sooner
 
 
 class Change(NamedTuple):
@@ -51,6 +52,17 @@ class Customers:
     def waiting(self) -> int:
         """How many changes are still to be delivered again."""
         return len(self._again)
+
+    def hurry(self, now_ms: int) -> None:
+        """Let what waits come again sooner."""
+        self._again = sorted(
+            (now_ms + (due_ms - now_ms) // SOONER, change, region)
+            for due_ms, change, region in self._again
+        )
+
+    def last_due_ms(self, now_ms: int) -> int:
+        """In how many ms the last change comes again that waits now."""
+        return max((due_ms - now_ms for due_ms, _, _ in self._again), default=0)
 
     def deliveries(self, now_ms: int, step_ms: int, controls: Controls) -> list[tuple[Change, str]]:
         """What is delivered in this step, each through a Region."""

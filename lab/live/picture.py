@@ -2,31 +2,46 @@
 
 Rule 1: It only looks, and every number is one that a program read, or is summed from the customers'
 list.
-Rule 2: A number is judged by what its Region could know when it was read, this library's like the
+Rule 2: A number is judged by what its Region had received when it was read, this library's like the
 others'; at rest by the truth, and then each design has a verdict.
 """
 
+import math
 from typing import Any
 
 from lab.designs.design import SingleItem
 from lab.live.scene import Reading, Scene
-from lab.live.scripts import COUNTERS, DESIGNS, REGIONS, SALE, SEATS, SELLERS, SETTINGS
+from lab.live.scripts import (
+    ADVANCE_SEATS,
+    COUNTERS,
+    DESIGNS,
+    REGIONS,
+    SALE,
+    SEATS,
+    SELLERS,
+    SETTINGS,
+)
 from ledger.core import items
 from ledger.core.requests import Key
 from ledger.core.values import Lane
 
+CALM = (
+    "Every item crosses the cable at once, and no answer is lost. So all three counters are right, "
+    "and nothing is oversold. Now cut the link."
+)
 WORK = (
-    "For this library the cable brings the changes. For ADD it brings one number, which replaces "
-    "what the other Region added meanwhile. Now cut the link."
+    "This library sends each change over the cable. ADD sends one total, which replaces what the "
+    "other Region added meanwhile. Now cut the link."
 )
 CUT = (
-    "What they write piles up, and neither can know what the other one counts. So the page judges "
-    "each number by what its Region can know. Now heal the link."
+    "The last seats are on sale in both. Neither Region hears what the other one sells, so each "
+    "number is compared with the changes that its Region has received. Now heal the link."
 )
+HELD_UP = "The link is cut, so a part of the changes cannot arrive. Heal it, and the verdict comes."
 CRASH = "It died before the answer came, which is the worst moment. It goes on from its checkpoint."
 COMING = (
-    "Everything arrives, in any order, some of it twice. This library adds it up. The last number "
-    "that ADD wrote replaces what the other Region counted."
+    "Everything arrives, in any order, some of it twice. This library adds up the changes. The "
+    "last total that ADD wrote replaces what the other Region counted."
 )
 
 ATOMIC = {SingleItem.item_key(counter).pk for counter in (COUNTERS["atomic"], SALE)}
@@ -44,10 +59,16 @@ def picture(scene: Scene) -> dict[str, Any]:
         "verdict": verdict,
         "caption": caption,
         "step": _step(scene),
+        "wait": _wait(scene),
         "verdicts": [_verdict(scene, design) for design in DESIGNS] if scene.resting else [],
-        "sale": {"seats": SEATS, "sellers": {design: _seller(scene, design) for design in SELLERS}},
+        "sale": {
+            "seats": SEATS,
+            "says": "" if scene.was_cut else f"{SEATS - ADVANCE_SEATS} of them after the cut",
+            "sellers": {design: _seller(scene, design) for design in SELLERS},
+        },
         "designs": names,
-        "lines": {"known": "what it can know", "truth": "truth"} | dict(reversed(names.items())),
+        "lines": {"received": "what it has received", "truth": "truth"}
+        | dict(reversed(names.items())),
         "regions": [_region(scene, region) for region in REGIONS],
         "cable": [_cable(scene, region) for region in REGIONS],
         "requests": list(scene.rows),
@@ -67,23 +88,18 @@ def now(scene: Scene) -> tuple[str, str]:
         if scene.compactor_is(region) == "crashed":
             after = _after_crash(scene, region)
             return f"The compactor of {region} crashed right after a write. {after}".strip(), CRASH
+    if scene.controls.cut and scene.controls.writes_per_s:
+        return "The link is cut. Both Regions go on selling, and neither waits.", CUT
     if scene.controls.cut:
-        return "The link is cut. Both Regions go on counting, and neither waits.", CUT
+        return "No new changes, and the link is cut.", HELD_UP
     if scene.controls.writes_per_s and scene.was_cut:
         return "The link is back, and what piled up comes over.", f"{COMING} Now let it rest."
     if scene.controls.writes_per_s:
-        return "Two Regions count the tickets that they sell.", WORK
-    if coming := scene.on_their_way:
-        again = several(scene.truth.waiting, "change")
-        return (
-            (
-                f"No new changes. On their way: {several(coming, 'message')}; to be delivered "
-                f"again: {again}."
-            ),
-            COMING,
-        )
+        return "Two Regions count the tickets that they sell.", CALM if scene.is_calm else WORK
+    if scene.customers_wait:
+        return "No new changes. What is on its way arrives.", COMING
     return (
-        "Everything has arrived. Now the compactors finish, and the readers look once more.",
+        "Every customer has an answer. The compactors finish, and the readers look once more.",
         COMING,
     )
 
@@ -91,9 +107,9 @@ def now(scene: Scene) -> tuple[str, str]:
 def judged(scene: Scene, design: str, reading: Reading) -> tuple[str, str]:
     """A mood (exact, behind, off, wrong), and a note."""
     at_rest = scene.resting
-    off = reading.value - (scene.truth.value if at_rest else reading.known)
-    if off == 0 and reading.count in (None, reading.known_count):
-        return "exact", "the truth" if at_rest else "all it can know"
+    off = reading.value - (scene.truth.value if at_rest else reading.received)
+    if off == 0 and reading.count in (None, reading.received_count):
+        return "exact", "the truth" if at_rest else "all it received"
     if at_rest:
         return "wrong", f"{signed(off)} for good"
     if design == "ours" and not reading.is_wrong:
@@ -118,7 +134,7 @@ def _region(scene: Scene, region: str) -> dict[str, Any]:
         counters[design] = {"value": reading.value, "mood": mood, "note": note}
     return {
         "name": region,
-        "know": f"can know {read.known:,}",
+        "received": f"has received {read.received:,}",
         "counters": counters,
         "compactor": scene.compactor_is(region),
         "state": _state(scene, region),
@@ -136,8 +152,8 @@ def _state(scene: Scene, region: str) -> str:
         case "crashed":
             return "The compactor crashed right after a write."
     work = (
-        f"Compactor: {done['folded']:,} folded, {done['settled']:,} settled, "
-        f"{done['cleaned']:,} cleaned."
+        f"Compacted {several(done['folded'], 'change')}, added {done['settled']:,} late, deleted "
+        f"{done['cleaned']:,} already counted."
     )
     return f"{work} {_after_crash(scene, region)}".strip()
 
@@ -162,6 +178,14 @@ def _step(scene: Scene) -> int:
     return 1 if scene.controls.cut else 2 * scene.was_cut
 
 
+def _wait(scene: Scene) -> str:
+    """How long until the verdict, once customers stopped and the link is there."""
+    controls = scene.controls
+    if controls.writes_per_s or controls.cut or controls.paused or scene.resting:
+        return ""
+    return f"Verdict in at most {math.ceil(scene.rests_in_ms / 1_000)} s"
+
+
 def _verdict(scene: Scene, design: str) -> dict[str, Any]:
     """At rest: what both Regions read, and whether it is the truth."""
     truth, values = (
@@ -184,7 +208,7 @@ def _seller(scene: Scene, design: str) -> dict[str, Any]:
     were refused.
     """
     answers = scene.answers[design].values()
-    sold, waiting = sum(answers), scene.truth.count - len(answers)
+    sold, waiting = sum(answers), len(scene.buyers) - len(answers)
     if sold > SEATS:
         mood, note = "wrong", f"{sold - SEATS:,} without a seat"
     elif sold < SEATS:

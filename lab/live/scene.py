@@ -3,10 +3,12 @@ milliseconds at a time.
 
 Rule 1: Deterministic from its seed and from what is set when: no clock, no thread, no I/O.
 Rule 2: Every design meets the same changes, deliveries, lag and cuts.
-Rule 3: Every reading is kept with what its Region could know at that moment.
+Rule 3: Every reading is kept with what its Region had received by then.
 Rule 4: A crash comes right after a compactor's write, which is the worst moment.
 Rule 5: A visitor's request is taken whole or refused with BadControl.
 Rule 6: A seat is sold to every customer who was answered yes, whatever a counter says.
+Rule 7: Nothing goes wrong by itself before the first cut: every item crosses at once, every answer
+arrives, the naive merge does not merge, and only a part of the seats is on sale.
 """
 
 from collections import Counter, deque
@@ -17,10 +19,10 @@ from typing import Any
 
 from lab.live import scripts
 from lab.live.cable import Cable
-from lab.live.controls import BadControl, Controls
+from lab.live.controls import LAG_MS, BadControl, Controls
 from lab.live.customers import COUNTER, Customers
-from lab.live.knowledge import Knowledge
-from lab.live.scripts import DESIGNS, REGIONS, SELLERS, SETTINGS
+from lab.live.received import Received
+from lab.live.scripts import ADVANCE_SEATS, DESIGNS, REGIONS, SELLERS, SETTINGS
 from ledger.core.requests import DeleteMany, Put, Transact
 from simulator.choices import Drawn
 from simulator.faults import NONE
@@ -29,7 +31,8 @@ from simulator.trace import in_words
 from simulator.world import World
 
 STEP_MS = 10
-REST_STEPS = 400  # time enough to visit every lane, to merge and to read
+REST_STEPS = 320  # time enough to visit every lane, to merge and to read
+SERVED_STEPS = 1_400  # by then compactors have counted and deleted all that customers sent
 SAMPLE_STEPS, SAMPLES, ROWS = 25, 240, 14
 FORGET_STEPS = 500
 STEPS_TO_NEXT_MAX = 1_000
@@ -39,26 +42,26 @@ CRASH_BY_STEPS = 300  # a crash waits for the compactor's next write, but no lon
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The value that a reader got, and the sum and number of the changes that the Region could know
-    then.
+    """The value that a reader got, and the sum and number of the changes that the Region had
+    received then.
 
     count: of how many changes the read knows that it is the sum; None where it does not know.
     """
 
     value: int = 0
     count: int | None = None
-    known: int = 0
-    known_count: int = 0
+    received: int = 0
+    received_count: int = 0
 
     @property
     def behind(self) -> int:
-        """How many of the known changes a read that counts lacks."""
-        return self.known_count - (self.count or 0)
+        """How many of the received changes a read that counts lacks."""
+        return self.received_count - (self.count or 0)
 
     @property
     def is_wrong(self) -> bool:
-        """Whether a read that counts is neither the sum of what its Region knows nor behind it."""
-        return self.behind < 0 or (self.behind == 0 and self.value != self.known)
+        """Whether a read that counts is neither the sum of what its Region received nor behind."""
+        return self.behind < 0 or (self.behind == 0 and self.value != self.received)
 
 
 class Scene:
@@ -67,8 +70,8 @@ class Scene:
 
     By Region, `readings`: the last of each design; `since_crash`: those of ours since the last
     crash there.
-    By design, `answers`: which customers have a seat, and which were refused. `was_cut`: the link,
-    at some time.
+    By design, `answers`: which customers have a seat, and which were refused. `buyers`: who asked
+    for one. `was_cut`: the link, at some time. `is_calm`: a visitor has disturbed nothing yet.
     """
 
     def __init__(self, seed: int = 1, controls: Controls | None = None) -> None:
@@ -78,7 +81,7 @@ class Scene:
         self.world.step_ms = STEP_MS
         self.cable = Cable(self.world, self._choices)
         self.truth = Customers(REGIONS, self._choices)
-        self.knowledge = Knowledge(self.world, SETTINGS.lanes_of(COUNTER), self.truth)
+        self.received = Received(self.world, SETTINGS.lanes_of(COUNTER), self.truth)
         self.requests = 0  # of our writers and compactors so far
         self.rows: deque[list[str]] = deque(maxlen=ROWS)
         """The last of them with their answers, the newest first."""
@@ -86,13 +89,16 @@ class Scene:
         self.samples: dict[str, deque[list[int]]] = {
             region: deque(maxlen=SAMPLES) for region in REGIONS
         }
-        """By Region: what it can know, the truth, and each design's value, ours last."""
+        """By Region: what it has received, the truth, and each design's value, ours last."""
 
         self.readings = {region: dict.fromkeys(DESIGNS, Reading()) for region in REGIONS}
         self.since_crash: dict[str, list[Reading]] = {}
         self.done: dict[str, Counter[str]] = {region: Counter() for region in REGIONS}
         self.answers: dict[str, dict[int, bool]] = {design: {} for design in SELLERS}
+        self.buyers: set[int] = set()
         self.was_cut = False
+        self.is_calm = self.controls.calm
+        self._served_steps = 0  # for how long no customer has waited and no compactor was down
         self._calm_steps = 0  # for how long everything has been delivered, compacted and read
         self._armed: dict[str, int] = {}
         self._down_until = dict.fromkeys(REGIONS, 0)
@@ -121,8 +127,11 @@ class Scene:
     def set(self, given: object) -> None:
         """Change controls."""
         self.controls = self.controls.with_(given)
+        if self.controls.cut and not self.was_cut:
+            self.was_cut = True
+            self.controls = self.controls.troubled()
+        self.is_calm &= self.controls.calm
         self.world.cut = {REGIONS[1]} if self.controls.cut else set()
-        self.was_cut |= self.controls.cut
 
     def crash(self, region: object) -> None:
         """Crash the compactor of a Region (and the naive merge's job there) right after its next
@@ -133,8 +142,12 @@ class Scene:
         self._armed.setdefault(str(region), self.world.step)
 
     def come_to_rest(self) -> None:
-        """No new changes, and the link is there: what is on its way arrives in its own time."""
-        self.set({"writes_per_s": 0, "cut": False, "paused": False})
+        """No new changes, and the link is there. What is on its way arrives, and what will come
+        again comes sooner, so that nobody waits long for the verdict.
+        """
+        lag_ms = min(self.controls.lag_ms, LAG_MS)
+        self.set({"writes_per_s": 0, "cut": False, "paused": False, "lag_ms": lag_ms})
+        self.truth.hurry(self.world.now_ms)
 
     def step_to_next(self) -> None:
         """Up to the next request of a writer or a compactor of ours."""
@@ -164,6 +177,24 @@ class Scene:
         )
         return self.truth.waiting + len(self._writers) + items
 
+    @property
+    def customers_wait(self) -> bool:
+        """Whether somebody sends a change or will send one again."""
+        return bool(self.truth.waiting or self._writers)
+
+    @property
+    def rests_in_ms(self) -> int:
+        """How long it takes at most until it rests, if customers, link and compactors are left
+        alone.
+        """
+        step = self.world.step
+        runs = [*self._down_until.values()]
+        runs += [armed + CRASH_BY_STEPS + DOWN_STEPS for armed in self._armed.values()]
+        runs_ms = (max(runs) - step) * STEP_MS
+        wait_ms = max(0, runs_ms, self.truth.last_due_ms(self.world.now_ms))
+        left = max(SERVED_STEPS - self._served_steps, REST_STEPS - self._calm_steps)
+        return wait_ms + left * STEP_MS
+
     def compactor_is(self, region: str) -> str:
         """running, about to crash, or crashed."""
         if self._down_until[region] > self.world.step:
@@ -186,6 +217,8 @@ class Scene:
                 self._enter(f"{design} writer", region, partial(scripts.sends, design, change))
                 for design in DESIGNS
             ]
+            if self.was_cut or len(self.buyers) < ADVANCE_SEATS:
+                self.buyers.add(change.number)
             self._writers += [
                 self._enter(
                     f"{design} buyer",
@@ -193,6 +226,7 @@ class Scene:
                     partial(scripts.buys, design, change, partial(self._sold, design)),
                 )
                 for design in SELLERS
+                if change.number in self.buyers
             ]
         for region in REGIONS:
             self._housekeep(region)
@@ -200,19 +234,21 @@ class Scene:
             if process.ready:
                 process.step()
         self._writers = [process for process in self._writers if not process.done]
-        is_calm = controls.writes_per_s == 0 == self.on_their_way
         runs = all(self.compactor_is(region) == "running" for region in REGIONS)
-        self._calm_steps = self._calm_steps + 1 if is_calm and runs else 0
+        is_served = runs and not (controls.writes_per_s or controls.cut or self.customers_wait)
+        self._served_steps = self._served_steps + 1 if is_served else 0
+        self._calm_steps = self._calm_steps + 1 if is_served and not self.on_their_way else 0
         if world.step % SAMPLE_STEPS == 0:
             for region, samples in self.samples.items():
                 read = [self.readings[region][design].value for design in reversed(DESIGNS)]
-                samples.append([self.knowledge.value(region), self.truth.value, *read])
+                samples.append([self.received.value(region), self.truth.value, *read])
         if world.step % FORGET_STEPS == 0:
             world.forget()
 
     def _housekeep(self, region: str) -> None:
         written = self._writes[region]
-        for process in self._housekeepers[region]:
+        compactor, merge = self._housekeepers[region]
+        for process in (compactor,) if self.is_calm else (compactor, merge):
             if process.ready:
                 process.step()
         armed, step = self._armed.get(region), self.world.step
@@ -252,8 +288,8 @@ class Scene:
 
     def _saw(self, region: str, design: str, value: int, count: int | None) -> None:
         """A reader of a design in a Region came back."""
-        known = self.knowledge.known(region)
-        reading = Reading(value, count, self.knowledge.value(region), len(known))
+        received = self.received.numbers(region)
+        reading = Reading(value, count, self.received.value(region), len(received))
         self.readings[region][design] = reading
         if design == "ours" and region in self.since_crash:
             self.since_crash[region].append(reading)

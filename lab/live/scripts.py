@@ -53,6 +53,7 @@ The naive merge has a list of changes of its own, and every Region works on it.
 """
 
 SALE, SEATS = "seats", 100
+ADVANCE_SEATS = 60  # on sale before the first cut; then both Regions sell the others
 SELLERS: dict[str, Design] = {
     "ours": Limited(name="this library", settings=SETTINGS, ceiling=SEATS),
     "atomic": Atomic(name="conditional ADD", ceiling=SEATS),

@@ -1,7 +1,6 @@
-"""What a Region can know: the changes that were made there, and those that the link has brought.
+"""What a Region has received: the changes that were made there, and those that the link brought.
 
-Rule 1: A Region knows a change when it holds its delta, or a checkpoint that counts it, and then
-for ever.
+Rule 1: A Region has received a change once it held its delta, or a checkpoint that counts it.
 Rule 2: The segments of a checkpoint's home, up to its version, say which changes it counts. The
 customers' list says how much each adds. It uses no number that a counter computed.
 """
@@ -14,27 +13,27 @@ from ledger.core.values import Lane
 from simulator.world import World
 
 
-class Knowledge:
+class Received:
     """Of the changes of one counter, by number."""
 
     def __init__(self, world: World, lanes: Sequence[Lane], customers: Customers) -> None:
         self._world, self._lanes, self._customers = world, lanes, customers
-        self._known: dict[str, set[int]] = {region: set() for region in world.regions}
+        self._numbers: dict[str, set[int]] = {region: set() for region in world.regions}
         self._sums = dict.fromkeys(world.regions, 0)
         self._versions: dict[tuple[str, Lane], int] = {}
 
-    def known(self, region: str) -> set[int]:
-        """The numbers of the changes that this Region can know now. Not to be changed."""
-        known = self._known[region]
+    def numbers(self, region: str) -> set[int]:
+        """The numbers of the changes that this Region has received. Not to be changed."""
+        received = self._numbers[region]
         for lane in self._lanes:
-            fresh = (self._in_deltas(region, lane) | self._in_checkpoint(region, lane)) - known
+            fresh = (self._in_deltas(region, lane) | self._in_checkpoint(region, lane)) - received
             self._sums[region] += sum(self._customers.changes[number] for number in fresh)
-            known |= fresh
-        return known
+            received |= fresh
+        return received
 
     def value(self, region: str) -> int:
-        """The sum of the changes that this Region can know now."""
-        self.known(region)
+        """The sum of the changes that this Region has received."""
+        self.numbers(region)
         return self._sums[region]
 
     def _in_deltas(self, region: str, lane: Lane) -> set[int]:
