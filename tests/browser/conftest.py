@@ -16,7 +16,7 @@ from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver import Chrome, ChromeOptions, ChromeService, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
@@ -40,10 +40,18 @@ class Page:
         self.driver, self._url = driver, url
 
     def look(self, size: tuple[int, int] = (1280, 1500)) -> None:
-        """Load the page in a window of this size."""
+        """Load the page in a window of this size, and press a key, so that it does not play."""
+        self.watch(size)
+        self.press(Keys.SHIFT)
+
+    def watch(self, size: tuple[int, int] = (1280, 1500)) -> None:
+        """Load the page in a window of this size, and leave it alone."""
         self.resize(size)
         self.driver.get(self._url)
         self.wait(lambda: len(self.all("article")) == 2)
+
+    def press(self, key: str) -> None:
+        self.driver.switch_to.active_element.send_keys(key)
 
     def resize(self, size: tuple[int, int]) -> None:
         width, height = size

@@ -8,6 +8,12 @@ const START = `make demo-web PORT=${location.port}`; // where this page looks fo
 const EVERY_MS = 200;
 const HELD_MS = 1000; // a slider that is being moved is not set back by an older picture
 const held = {};
+const IDLE_MS = 10_000; // without a click or a key, the page plays itself
+const PLAY = { // by the step that the scene is at: how long it lasts, what comes next, and what asks for it
+  0: { lasts_ms: 4_000, next: "cut the link", wish: { set: { cut: true } } },
+  1: { lasts_ms: 12_000, next: "heal the link", wish: { set: { cut: false } } },
+  2: { lasts_ms: 7_000, next: "let it rest", wish: { rest: true } },
+};
 let picture = null;
 
 // -- what the visitor does ------------------------------------------------------------------------------------------
@@ -48,6 +54,54 @@ on($("#rest"), () => ask({ rest: true }));
 on($("#step"), () => ask({ step: true }));
 on($("#again"), () => ask({ begin: true }));
 
+// -- the play: the steps one by one, until a visitor takes over -----------------------------------------------------
+
+const play = { on: false, step: null, since_ms: 0, idle_since: Date.now(), untouched: true };
+
+function start() {
+  Object.assign(play, { on: true, step: null, untouched: false });
+  if (picture.step === 4) ask({ begin: true });
+  else if (picture.controls.paused) ask({ set: { paused: false } });
+}
+
+on($("#play"), () => { if (play.on) play.on = false; else start(); });
+
+/** Any click or key hands over to the visitor, but those of the play's own button. */
+for (const kind of ["click", "keydown", "input"]) {
+  document.addEventListener(kind, ({ target, key }) => {
+    play.untouched = false;
+    if (!$("#play").contains(target) || (key && key !== "Enter" && key !== " ")) play.on = false;
+    if (picture) showPlay();
+  }, true);
+}
+
+/** Goes on with the play by the scene's time, which a slow computer stretches. Returns what comes next, in words. */
+function goOn() {
+  const { step, now_ms, wait } = picture;
+  if (step !== play.step || now_ms < play.since_ms) {
+    if (step === 4 && play.step !== null) play.on = false; // the verdict is its end
+    Object.assign(play, { step, since_ms: now_ms });
+  }
+  const act = PLAY[step];
+  if (!act) return wait;
+  const left_ms = act.lasts_ms - (now_ms - play.since_ms);
+  if (left_ms > 0) return `Next: ${act.next}, in ${Math.ceil(left_ms / 1000)} s`;
+  play.since_ms = now_ms;
+  ask(act.wish);
+  return `Now: ${act.next}`;
+}
+
+function showPlay() {
+  const idle_ms = Date.now() - play.idle_since;
+  const waits = play.untouched && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (waits && idle_ms >= IDLE_MS) start();
+  const next = play.on ? goOn() : picture.wait || (waits ? `Plays by itself in ${Math.ceil((IDLE_MS - idle_ms) / 1000)} s` : "");
+  write($("#next"), next);
+  document.body.classList.toggle("plays", play.on);
+  write($("#play span"), play.on ? "Stop" : "Play");
+  $("#play").setAttribute("aria-label", play.on ? "Stop the play" : "Play the five steps");
+}
+
 /** What a narrow window folds, and a visitor opens. */
 const wide = matchMedia("(min-width: 960px)");
 wide.onchange = () => { for (const box of document.querySelectorAll(".folds")) box.open = wide.matches; };
@@ -72,6 +126,7 @@ function show(next) {
   turn($("#step"), controls.paused);
   write($("#truth"), number.format(picture.truth));
   for (const part of ["says", "verdict", "caption"]) write($(`#${part}`), picture[part]);
+  showPlay();
   showSteps(picture.step);
   showVerdicts(picture.verdicts);
   showSale(picture.sale);
@@ -110,7 +165,8 @@ function showVerdicts(verdicts) {
 }
 
 /** A hall is as wide as its seats; who was sold a seat that is not there stands beyond its edge. */
-function showSale({ seats, sellers }) {
+function showSale({ seats, says, sellers }) {
+  write($("#sale-says"), says);
   write($("#sale-title"), `Seats sold, of ${number.format(seats)}`);
   const most = Math.max(1.6 * seats, ...Object.values(sellers).map(({ sold }) => sold));
   Object.entries(sellers).forEach(([design, { name, sold, mood, note }]) => {
@@ -139,7 +195,8 @@ function showWay(way, index) {
   const back = index === 0; // the first Region is on the left, so what goes there goes left
   box.classList.toggle("back", back);
   const items = way.count === 1 ? "1 item" : `${number.format(way.count)} items`;
-  write($("p", box), `${back ? "← " : ""}to ${way.to}: ${items} ${cut ? "held up" : "on the way"}${back ? "" : " →"}`);
+  const says = !cut && picture.controls.lag_ms === 0 ? "items cross at once" : `${items} ${cut ? "held up" : "on the way"}`;
+  write($("p", box), `${back ? "← " : ""}to ${way.to}: ${says}${back ? "" : " →"}`);
   const track = $(".track", box);
   const old = new Map([...track.children].map((dot) => [dot.dataset.number, dot]));
   way.items.forEach(([id, design, far], at) => {
@@ -159,7 +216,7 @@ function showRegion(region, index) {
   article.dataset.compactor = region.compactor;
   write($(".state", article), region.state);
   turn($(".crash", article), region.compactor === "running");
-  write($(".know", article), region.know);
+  write($(".received", article), region.received);
   for (const [design, { value, mood, note }] of Object.entries(region.counters)) {
     const box = $(`[data-design=${design}]`, article);
     box.dataset.mood = mood;
