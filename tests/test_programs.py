@@ -2,8 +2,10 @@
 anything.
 """
 
+import os
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -114,6 +116,22 @@ def test_a_forge_runs_ci_and_releases_what_make_dist_made() -> None:
     ]
     assert (jobs["release"]["needs"], jobs["build"]["needs"]) == ("build", "test")
     assert "env -u GITHUB_ACTIONS make dist" in steps["build"]
+
+
+def test_a_releases_notes_are_its_section_with_links_that_lead(tmp_path: Path) -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    section = changelog.split("\n## ")[1]
+    version = section.split()[0]
+    (tmp_path / "CHANGELOG.md").write_text(changelog, "utf-8")
+    steps = yaml.safe_load(WORKFLOW)["jobs"]["build"]["steps"]
+    (command,) = (step["run"] for step in steps if "notes.md" in step.get("run", ""))
+    forge = {"SERVER_URL": "https://forge.example", "REPOSITORY": "a/b", "REF_NAME": f"v{version}"}
+    environment = {**os.environ, **{f"GITHUB_{name}": text for name, text in forge.items()}}
+    subprocess.run(["bash", "-ec", command], cwd=tmp_path, env=environment, check=True)
+    notes = (tmp_path / "notes.md").read_text("utf-8")
+    at_the_tag = f"](https://forge.example/a/b/blob/v{version}/docs/"
+    assert notes.strip() == f"## {section}".strip().replace("](docs/", at_the_tag)
+    assert notes.count("](") == notes.count(at_the_tag) > 0
 
 
 def test_the_workflow_pins_actions_and_keeps_its_token() -> None:
