@@ -62,11 +62,11 @@ def closing(
     done, faults = outcome.events, outcome.faults.copy()
     requests = faults.pop("requests")
     console.print(
-        f"{requests:,} requests met {faults.total():,} faults. Cuts of the link: "
+        f"{requests:,} requests, {faults.total():,} faults among them. Link cuts: "
         f"{done['partitions']}, frozen processes: {done['pauses']}.\n"
-        f"The compactors folded {done['folded']:,} changes into segments, settled "
-        f"{done['settled']:,} late changes,\n"
-        f"and deleted {done['cleaned']:,} changes that a segment holds.\n"
+        f"The compactors merged {done['folded']:,} changes into totals, then "
+        f"{done['settled']:,} that came late,\n"
+        f"and deleted {done['cleaned']:,} changes that a total holds.\n"
         f"{outcome.operations['read ok']:,} reads were checked on the way."
     )
     if outcome.values:
