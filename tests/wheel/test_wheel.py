@@ -280,10 +280,12 @@ def test_the_wheel_brings_one_name_and_a_program(installed: Environment) -> None
 
 
 def test_the_readme_runs_beside_modules_of_such_names(installed: Environment) -> None:
-    example = "\n".join(blocks(README, "python"))
-    printed = re.findall(r"^ *print\(.*\)  # (.+)$", example, re.MULTILINE)
-    assert len(printed) >= 2
-    assert installed.run(installed.python, "-c", example).splitlines() == printed
+    examples = blocks(README, "python")
+    assert len(examples) == 2
+    for example in examples:
+        printed = re.findall(r"^ *print\(.*\)  # (.+)$", example, re.MULTILINE)
+        assert printed
+        assert installed.run(installed.python, "-c", example).splitlines() == printed
 
 
 def test_the_wheel_loads_no_module_of_such_a_name(installed: Environment) -> None:
