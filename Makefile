@@ -68,7 +68,9 @@ check: docs ## check lint, format and types, also of the pages' Python, and buil
 
 docs: $(VENV)/.made ## write docs/openapi.json from the routes, and build/docs/index.html with all pages and the reference
 	@$(BIN)/python -m service.api.openapi
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@mkdir -p build
+	@# not --quiet: MkDocs would count no warning then, and pass dead links in spite of --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict > build/docs.txt 2>&1 || { cat build/docs.txt; exit 1; }
 	@echo "build/docs: $$(find build/docs -name "*.html" | wc -l) pages. To read and search them: python3 -m http.server -b 127.0.0.1 -d build/docs 8000, then http://127.0.0.1:8000"
 
 api: ARGS ?= --memory
