@@ -4,9 +4,12 @@ Rule 1: a link to a file outside docs/ becomes its text, which names the file;
 tests/docs/test_readme.py sees that it is there.
 Rule 2: the README stands where docs/index.md says so, without its title, so that nothing is said
 twice.
+Rule 3: in the reference a public class that a docstring names, or a call of it, leads to its own
+entry. A name without an entry fails the build.
 """
 
 import re
+from importlib import import_module
 from pathlib import Path
 from posixpath import dirname, join, normpath
 from typing import Any
@@ -14,6 +17,13 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?://|#)([^)\s]+)\)")
 README = "<!-- README.md -->"
+
+# Only pytest loads the plugin; docs/your-tests.md has its fixtures.
+BELOW = {path.stem for path in ROOT.glob("exact_counter/[!_]*.py")} - {"pytest_plugin"}
+PUBLIC = ("exact_counter", *(f"exact_counter.{name}" for name in sorted(BELOW)))
+"""The modules that the reference is made of."""
+
+NAMED = re.compile(r"<code>([A-Z]\w+)((?:\.\w+)?)</code>")
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
@@ -28,3 +38,17 @@ def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
         lambda link: link[1] if normpath(join(folder, link[2])).startswith("..") else link[0],
         markdown,
     )
+
+
+def on_page_content(html: str, *, page: Any, **_: object) -> str:
+    """Called by MkDocs for every page, after it is rendered and before its links are resolved."""
+    if not page.file.src_uri.startswith("reference/"):
+        return html
+    modules = {name: module for module in PUBLIC for name in import_module(module).__all__}
+
+    def link(named: re.Match[str]) -> str:
+        if (module := modules.get(named[1])) is None:
+            return named[0]
+        return f'<autoref identifier="{module}.{named[1]}{named[2]}">{named[0]}</autoref>'
+
+    return NAMED.sub(link, html)

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.pages import PUBLIC
 from tests.docs.pages import DOCS, ROOT, blocks
 
-# Only pytest loads the plugin; docs/your-tests.md has its fixtures.
-BELOW = {path.stem for path in ROOT.glob("exact_counter/[!_]*.py")} - {"pytest_plugin"}
-MODULES = ["exact_counter", *(f"exact_counter.{name}" for name in BELOW)]
 OURS = {path.parent.name for path in ROOT.glob("*/__init__.py")}
 
 # An operator runs it in a clone, to mend items that no public name reaches.
@@ -43,7 +41,7 @@ def code_of_pages() -> dict[Path, str]:
 
 def beside_the_door(code: str) -> set[str]:
     """What the code imports of this project, and is not in the reference."""
-    public = {*MODULES, *chain.from_iterable(map(names_of, MODULES))}
+    public = {*PUBLIC, *chain.from_iterable(map(names_of, PUBLIC))}
     return {name for name in imported(code) if name.partition(".")[0] in OURS} - public
 
 
@@ -51,8 +49,8 @@ def test_the_reference_has_each_public_name_once() -> None:
     pages = "".join(page.read_text() for page in (DOCS / "reference").glob("*.md"))
     there = re.findall(r"^::: ([\w.]+)$", pages, re.MULTILINE)
     # A module that stands there is shown with all of its names.
-    shown = [*there, *chain.from_iterable(names_of(name) for name in there if name in MODULES)]
-    public = chain.from_iterable(map(names_of, MODULES))
+    shown = [*there, *chain.from_iterable(names_of(name) for name in there if name in PUBLIC)]
+    public = chain.from_iterable(map(names_of, PUBLIC))
     assert sorted(shown) == sorted(public)
 
 
