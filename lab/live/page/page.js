@@ -64,7 +64,11 @@ function start() {
   else if (picture.controls.paused) ask({ set: { paused: false } });
 }
 
-on($("#play"), () => { if (play.on) play.on = false; else start(); });
+on($("#play"), () => {
+  if (play.on) play.on = false;
+  else start();
+  showPlay();
+});
 
 /** Any click or key hands over to the visitor, but those of the play's own button. */
 for (const kind of ["click", "keydown", "input"]) {
