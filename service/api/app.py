@@ -27,6 +27,7 @@ from reader.bounded import bound
 from service.api import models
 from service.api.admission import admitted, allow, json_object, routed
 from service.api.documented import ABOUT, ROUTES
+from service.api.page import fitting
 from service.api.problems import Problem, invalid, no_such_route, problem_of
 from service.api.routes import Routes
 from service.api.sagas import Sagas
@@ -71,7 +72,7 @@ class Api:
             method = getattr(routes, name, None) or getattr(sagas, name)
             self.app.route(**route._asdict(), description=getdoc(method))(method)
         if try_it:
-            self.app.enable_swagger(path=TRY_IT, **ABOUT)
+            self.app.enable_swagger(path=TRY_IT, middlewares=[fitting], **ABOUT)
 
     @classmethod
     def in_memory(cls, watch: Watch, *, try_it: bool = False) -> "Api":

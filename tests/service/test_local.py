@@ -95,6 +95,7 @@ def test_the_page_to_try_it_is_there_only_when_asked_for() -> None:
     answer = api(event_of("GET", "/try-it", {}, None))
     assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "text/html")
     assert 'src="http' not in answer["body"].replace("'", '"')
+    assert '<meta name="viewport" content="width=device-width' in answer["body"][:200]
     assert len(answer["body"]) < 5_000_000, "Lambda answers 6 MB at most"
     assert api(event_of("OPTIONS", "/try-it", {}, None))["headers"]["Allow"] == "GET, HEAD, OPTIONS"
 

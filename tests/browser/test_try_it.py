@@ -1,0 +1,52 @@
+"""The page at /try-it, on a phone and in a wide window, light and dark."""
+
+import io
+import re
+
+import pytest
+from selenium.webdriver import Chrome
+
+from service.api.app import TRY_IT, Api
+from service.api.local import serve
+from service.observe import Watch
+from tests.browser.conftest import Page, visited
+
+SIZES = ((390, 844), (1440, 900))
+
+
+# Powertools leaves its files open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: str(size[0]))
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_to_try_it_fits(driver: Chrome, size: tuple[int, int], scheme: str) -> None:
+    api = Api.in_memory(Watch.here("api", io.StringIO()), try_it=True)
+    with serve(api, 0) as server:
+        url = f"http://127.0.0.1:{server.server_port}{TRY_IT}"
+        with visited(driver, server, url):
+            page = Page(driver, url)
+            media = {"name": "prefers-color-scheme", "value": scheme}
+            page.cdp("Emulation.setEmulatedMedia", features=[media])
+            page.resize(size)
+            driver.get(url)
+            page.wait(lambda: len(page.all(".opblock-summary-control")) > 10)
+            assert page.run(WIDE) == []
+            page.run(OPEN_ALL)
+            page.wait(lambda: page.all(".try-out__btn"))
+            page.click(".try-out__btn")
+            page.wait(lambda: page.all(".execute"))
+            assert page.run(WIDE) == []
+            body = page.run("return getComputedStyle(document.documentElement).backgroundColor")
+            shades = [int(shade) for shade in re.findall(r"\d+", body)]
+            assert (len(shades) == 3 and sum(shades) < 384) is (scheme == "dark")
+            page.cdp("Emulation.setEmulatedMedia", features=[])
+
+
+OPEN_ALL = "for (const box of document.querySelectorAll('.opblock-summary-control')) box.click()"
+WIDE = """
+  const right = document.documentElement.clientWidth + 1;
+  const wide = [...document.querySelectorAll("body *")]
+    .filter((box) => box.checkVisibility() && box.getBoundingClientRect().right > right);
+  const page = document.documentElement.scrollWidth > innerWidth ? ["the page"] : [];
+  return [...page, ...wide.map((box) => box.className)];
+"""
+"""What stands out of the window at its right."""
