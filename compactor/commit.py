@@ -59,9 +59,9 @@ def begin(lane: Lane) -> Program[Checkpoint | None]:
         if item is None:
             if lost:  # the proof was there before this read, and no commit takes a checkpoint away
                 raise LaneDamaged(
-                    f"{lane}: it has no checkpoint, but more than a first commit leaves; readers "
-                    "count the tail alone. Nothing was written. Look at the lane, then rebuild "
-                    "it."
+                    f"{lane}: it has no checkpoint, though several commits were made; readers "
+                    "count the tail alone. Nothing was written. Find out what removed it, then "
+                    "rebuild the lane."
                 )
             segments = yield from every_item(
                 items.fold_pk(lane),
@@ -76,8 +76,8 @@ def begin(lane: Lane) -> Program[Checkpoint | None]:
             if not lost:
                 raise GaveUp(
                     f"{lane}: it has one segment, of version 1, and no checkpoint: the first "
-                    "commit is landing. Nothing was written. If this stays, half of it is lost, "
-                    "and readers count all: rebuild the lane."
+                    "commit is landing. Nothing was written. If this error stays, half of that "
+                    "commit is lost; readers still count every change. Then rebuild the lane."
                 )
             continue
         checkpoint = items.checkpoint_of(lane, item)
@@ -108,7 +108,7 @@ def has_landed(checkpoint: Checkpoint) -> Program[bool]:
     if abs(now.wall_ms - checkpoint.committed_ms) < LANDING_MAX_MS:
         raise GaveUp(
             f"{lane}: the commit of version {checkpoint.version} may still be landing. Nothing "
-            "was written. Call again; before a rebuild, stop the compactor and wait five minutes."
+            "was written. Call again. Before a rebuild, stop the compactor and wait five minutes."
         )
     try:
         there = yield Put(
@@ -116,9 +116,9 @@ def has_landed(checkpoint: Checkpoint) -> Program[bool]:
         )
     except NotAllowed:
         raise GaveUp(
-            f"{lane}: the segment of version {checkpoint.version} is missing, still landing or "
-            "lost. Nothing was written. Call again with a role that may put `fold#` items: only "
-            "that can find out."
+            f"{lane}: the segment of version {checkpoint.version} is missing: it is still landing, "
+            "or it is lost. Nothing was written. Call again with a role that may put `fold#` "
+            "items, which can find out which."
         ) from None
     return bool(there)
 
@@ -189,6 +189,6 @@ def write(checkpoint: Checkpoint, segment: Segment, unchanged: Condition | None)
     if refused is not None:
         raise GaveUp(
             f"{checkpoint.lane}: another compactor committed version {checkpoint.version}. "
-            "Nothing was written; the next run goes on. If this stays, half of a lost commit has "
-            "that place: rebuild the lane."
+            "Nothing was written; the next run goes on. If this error stays, a half of a lost "
+            "commit is in the way: rebuild the lane."
         )

@@ -113,16 +113,17 @@ class Rebuilt:
             )
         elif self.lost < 0:
             sentences.append(
-                f"{-self.lost} listed changes of sum {-self.lost_sum} count that its gate did not "
-                "count."
+                f"{-self.lost} listed changes of sum {-self.lost_sum} count now that its gate did "
+                "not count."
             )
         if self.twice:
             sentences.append(
-                f"it had decided otherwise than the list, which counts: {', '.join(self.twice)}."
+                "its gate had other outcomes for these tokens than the list, which counts: "
+                f"{', '.join(self.twice)}."
             )
         sentences += [
-            f"it lacks {-n} of {side}: the value is beyond the limit, and goes no further. When "
-            "changes have brought it back, rebuild once more."
+            f"it lacks {-n} of {side}: the value is beyond the limit, and can go no further that "
+            "way. When changes have brought the value back, rebuild once more."
             for side, n in self.gate.rights.items()
             if n < 0
         ]
@@ -160,7 +161,7 @@ def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
         if answer is not None and answer != item:
             raise GaveUp(
                 f"{before.lane}: its gate changed meanwhile. It was not written; other gates may "
-                "have been. Stop whoever writes it, then rebuild again."
+                "have been. Stop all processes that write it, then rebuild again."
             )
     return rebuilt
 

@@ -150,9 +150,9 @@ def _put_back(lane: Lane, unlisted: list[Delta]) -> Program[None]:
     for outcome in (yield from add_many(unlisted)):
         if isinstance(outcome, TokenConflict):
             raise LaneDamaged(
-                f"{lane}: a segment that overlaps another lists a delta with another change than "
+                f"{lane}: of two segments that overlap, one lists a delta with another change than "
                 f"the table has: {outcome} No checkpoint was written. Only a person can say which "
-                "of them counts: correct the other."
+                "change is right: correct the other."
             )
         if isinstance(outcome, LedgerError):
             raise outcome

@@ -95,8 +95,8 @@ def _settle_range(
     checkpoint = begun or (yield from begin(lane))
     if checkpoint is None:
         raise GaveUp(
-            f"{lane}: the checkpoint is gone. Nothing was written. Look at the lane, then rebuild "
-            "it."
+            f"{lane}: the checkpoint is gone. Nothing was written. Find out what removed it, then "
+            "rebuild the lane."
         )
     now: Instant = yield Now()
     if known is None:

@@ -76,7 +76,9 @@ def asked_for(
     left out, as the settings say for the base. anchor is of months. Raises InvalidInput.
     """
     if begins is not None and anchor != 1:
-        raise InvalidInput("anchor is of months, begins of hours or days such as 5h. Give one.")
+        raise InvalidInput(
+            "anchor is for months, and begins for hours or days such as 5h. Give one of them."
+        )
     unit, number = every, 1
     if (numbered := NUMBERED.fullmatch(every)) is not None:
         unit, number = _UNITS[numbered[2]], int(numbered[1])

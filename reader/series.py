@@ -40,7 +40,7 @@ INSTEAD = (
     "has, or without a bound."
 )
 INSTEAD_LIMITED = (
-    "Of a counter with a limit it reads all that was ever decided, so ask without a bound."
+    "For a counter with a limit this reads every change ever decided, so ask without a bound."
 )
 
 

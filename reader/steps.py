@@ -51,7 +51,7 @@ def borders(
     for border_ms in _from(since_ms, _HOUR if every == "hour" else every, zone):
         if border_ms > _LAST_MS:
             raise InvalidTime(
-                "These steps would end after November 9999, which no calendar here reaches."
+                "These steps would end after November 9999, the end of the calendar used here."
             )
         found.append(border_ms)
         if border_ms >= until_ms or len(found) > limit:

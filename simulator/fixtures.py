@@ -36,8 +36,8 @@ NEEDS_MOTO = (
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        f"{MARK}(**settings): what exact-counter's fixtures have: fields of Settings, such "
-        "as regions and limits; start, the time at which they begin; and of a simulation seed, "
+        f"{MARK}(**settings): sets up exact-counter's fixtures: fields of Settings, such as "
+        "regions and limits; start, the time at which they begin; and for a simulation seed, "
         "faults and strong.",
     )
 

@@ -86,9 +86,7 @@ def _fault_before(
     if happens(world, faults.throttled):
         return Throttled("Throttled. Nothing was written.")
     if happens(world, faults.conflicting):
-        return TransactionConflict(
-            "Somebody writes the same item in another Region. Nothing was written."
-        )
+        return TransactionConflict("Another Region is writing the same item. Nothing was written.")
     if happens(world, faults.dropped):
         return OutcomeUnknown("Lost on the way.")
     if happens(world, faults.late):

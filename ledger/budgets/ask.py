@@ -66,8 +66,8 @@ def run(program: Program[Result], ledger: Any) -> Result:
     if is_async(ledger):
         program.close()
         raise InvalidInput(
-            "A call that blocks got an AsyncLedger. Nothing was written. Use `async with`, or a "
-            "Ledger."
+            "A call that blocks got an AsyncLedger. Nothing was written. Use `async with`, or give "
+            "Budgets a Ledger."
         )
     return drive(program, lambda request: request(ledger))
 

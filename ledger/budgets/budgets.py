@@ -91,14 +91,14 @@ class Budgets:
             beside = check_counter(self.over + name)
             if self.ledger.settings.limit_of(beside) is not None:
                 raise InvalidInput(
-                    f"{beside} counts what {name} refuses of a cost, and has a limit. Nothing was "
-                    "written. Give another over=."
+                    f"{beside} would count the part of a cost that {name} refuses, but {beside} "
+                    "has a limit itself. Nothing was written. Give another over=."
                 )
         at = at_of(call, at)
         if (call is None) is not (at is None):
             raise InvalidKey(
-                "call or at came alone. Nothing was written. Give both, and the same to repeat "
-                f"the call. {NEEDS_NO_AT}"
+                "call or at came alone. Nothing was written. Give both; to repeat the call, give "
+                f"the same two again. {NEEDS_NO_AT}"
             )
         when = self.now() if at is None else to_datetime(check_time("at", at))
         id = (
@@ -143,7 +143,8 @@ class Call:
         """
         if self.ended:
             raise InvalidInput(
-                f"The call {self.id} has ended. Nothing was written. `add` the rest to its budgets."
+                f"The call {self.id} has ended, so its cost stays. Nothing was written. `add` what "
+                "is missing to its budgets."
             )
         self.cost = max(self.estimate, self.cost or 0)
         self.cost = check_cost("cost", cost)
@@ -227,7 +228,8 @@ class Call:
     def _check_new(self) -> None:
         if self._was_opened or self.ended:
             raise InvalidInput(
-                f"The call {self.id} was opened before. Nothing was written. Reserve another one."
+                f"The call {self.id} was opened before, and a call opens once. Nothing was "
+                "written. Call `reserve` again for another one."
             )
 
     def _ended(self, failed: bool, tries: int = TRIES_MAX) -> Program[dict[str, int]]:

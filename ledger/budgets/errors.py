@@ -65,11 +65,11 @@ class SettledOtherwise(HoldEnded, TokenConflict):
     """
 
     def __init__(self, counter: str, cost: int, actual: int, *, is_least: bool) -> None:
-        counts = f"{actual:,}{' or more' if is_least else ''} of the first cost counts"
+        first = f"{actual:,}{' or more' if is_least else ''} of the first cost counts"
         super().__init__(
-            f"{counter}: the call was settled before, with another cost than {cost:,}. {counts}, "
-            "and stays. Nothing of this one was written. If it is right, `add` the difference "
-            "under a name of its own.",
+            f"{counter}: the call was settled before, with another cost than {cost:,}. {first}, "
+            "and that stays. Nothing of the new cost was written. If the new cost is right, `add` "
+            "the difference with another idempotency key.",
             "captured",
             actual,
         )
@@ -84,7 +84,7 @@ class NotCounted(PeriodOver):
         super().__init__(
             f"{counter}: its period is over. Of the cost of {cost:,}, {used:,} counts in it; the "
             f"rest, {cost - used:,}, is in no counter, unless an earlier settlement counted it. "
-            "`add` it to a counter that is open.",
+            "`add` the rest to a counter whose period is still open.",
             counter=counter,
             since=since,
         )

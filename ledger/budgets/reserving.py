@@ -157,7 +157,7 @@ def raise_first(
         return
     first = next((error for error in failures if not isinstance(error, FINAL)), failures[0])
     if names := ", ".join(dict.fromkeys(counted)):
-        then = "" if isinstance(first, FINAL) else " Settle it again."
+        then = "" if isinstance(first, FINAL) else " Settle the call again."
         first.leaves(f"{names}: the cost counts, perhaps in part.{then}")
     raise first
 
@@ -231,7 +231,7 @@ def _filled(counter: str, rest: int, name: CallName, tries: int) -> Program[int]
             fits = yield from _added(counter, part, name.part(number), name, tries)
         except LedgerError as error:
             if counted:
-                error.leaves(f"{counter}: {counted} of the cost counts. Settle it again.")
+                error.leaves(f"{counter}: {counted} of the cost counts. Settle the call again.")
             if isinstance(error, TokenConflict):
                 error.counts = None  # of a part, which says little of the whole
             raise
@@ -290,7 +290,7 @@ def check_cost(name: str, cost: object) -> int:
     """`cost` itself; raises InvalidChange unless it is a whole number from 0 to 10**18."""
     if not isinstance(cost, int) or isinstance(cost, bool) or int.__int__(cost) < 0:
         raise InvalidChange(
-            f"{name}={shown(cost)} is no cost. A cost is a whole number from 0 in the budget's "
-            "unit (micro-dollars)."
+            f"{name}={shown(cost)} is no cost. A cost is a whole number, 0 or more, in the unit of "
+            "the budget, such as micro-dollars."
         )
     return check_change(cost)

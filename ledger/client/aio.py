@@ -184,7 +184,8 @@ class _Granted:
         if self._granting is not None:
             if getcoroutinestate(self._granting) != CORO_CREATED:
                 raise InvalidInput(
-                    "This hold was tried, and was not granted. Nothing was written. Make a new one."
+                    "This hold was awaited before, and was not granted. Nothing was written. Call "
+                    "`hold` again for a new one."
                 )
             yield from self._granting.__await__()
             self._granting = None
@@ -192,7 +193,7 @@ class _Granted:
 
     def __enter__(self) -> NoReturn:
         raise InvalidInput(
-            "A hold of an AsyncLedger was entered by `with`. Nothing was written. Use `async with`."
+            "`with` cannot enter a hold of an AsyncLedger. Nothing was written. Use `async with`."
         )
 
     async def __aenter__(self) -> Self:

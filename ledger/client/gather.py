@@ -123,7 +123,8 @@ class Gatherer:
             self._changed.wait_for(lambda: self._closed or self._has_room(waiter.queue))
             if self._closed:
                 closed = Unavailable(
-                    "The ledger is closed. Nothing was written. Apply the delta to an open ledger."
+                    "The ledger is closed. Nothing was written. Pass this error's delta to `apply` "
+                    "of an open ledger."
                 )
                 raise failed(closed, waiter.delta)
             queue = self._queues.setdefault(waiter.queue, Queue(waiter.queue))

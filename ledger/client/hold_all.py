@@ -95,8 +95,8 @@ def name_of(key: str, counters: Iterable[str]) -> tokens.Step:
 def _names(counters: object) -> list[str]:
     if not isinstance(counters, Iterable) or isinstance(counters, str | bytes):
         raise InvalidInput(
-            f"hold_all takes several names, not {shown(counters)}. Nothing was written. hold "
-            "takes one."
+            f"hold_all takes several names, not {shown(counters)}. Nothing was written. For one "
+            "counter call hold."
         )
     names = list(map(check_counter, counters))
     if not names:
@@ -200,8 +200,8 @@ def _leave(call: HoldAll, granted: Iterable[Part], error: LedgerError) -> Progra
         yield from _let_go(granted, error)
     elif names := ", ".join(part.counter for part in granted):
         error.leaves(
-            f"{names}: {call.parts[0].delta.change} each stay held until the time of the call is "
-            "over. Repeat the call with the same key and `at`: it goes on from there."
+            f"{names}: {call.parts[0].delta.change} each stay held until `expires` is over. Repeat "
+            "the call with the same key and `at`: it goes on from there."
         )
 
 

@@ -40,8 +40,8 @@ class Hold:
     def __init__(self, delta: Delta, ends: Any = None) -> None:
         if not isinstance(delta, Delta):
             raise InvalidInput(
-                f"A Hold takes a Delta, not {shown(delta)}. Nothing was written. Hold.parse takes "
-                "ids."
+                f"A Hold takes a Delta, not {shown(delta)}. Nothing was written. To make a hold "
+                "from its id call Hold.parse."
             )
         self.delta = delta
         self._ends = ends
@@ -84,7 +84,7 @@ class Hold:
             ) from None
         except ValueError:
             raise InvalidInput(
-                f"{shown(id, SHOWN_MAX)} is the id of no hold: an id is "
+                f"{shown(id, SHOWN_MAX)} is the id of no hold: an id has the form "
                 "<token>.<Region>.<shard>.<amount>."
             ) from None
         if hold.id != given:
@@ -105,9 +105,9 @@ class Hold:
     def _who(self) -> Any:
         if self._ends is None:
             raise InvalidInput(
-                "This hold came from elsewhere, so it knows no Ledger. Nothing was written. Make "
-                "it anew with Ledger.parse_hold(counter, id), or pass it to a Ledger's capture or "
-                "release."
+                "This hold came from elsewhere, by its id or a pickle, so it has no Ledger to end "
+                "it. Nothing was written. Make it anew with Ledger.parse_hold(counter, id), or "
+                "pass it to capture or release of a Ledger."
             )
         return self._ends
 
@@ -160,7 +160,10 @@ class Holds(tuple[Hold, ...]):
         granted = tuple(holds)
         for hold in granted:
             if type(hold) is not cls._of:
-                raise InvalidInput(f"Holds are of a Ledger's holds, not {shown(hold)}.")
+                raise InvalidInput(
+                    f"Holds are of a Ledger's holds, not {shown(hold)}. Nothing was written. Make "
+                    "each with Ledger.parse_hold(counter, id)."
+                )
         return super().__new__(cls, granted)
 
     def capture(self, amount: int | None = None) -> tuple[Receipt, ...]:

@@ -243,10 +243,10 @@ def _checked(said: Iterable[object]) -> CheckedChange:
 
 def _check_part(change: CheckedChange) -> None:
     if change.then is not None:
-        why = "A transfer moves all of its amount or nothing: no part."
+        why = "A transfer moves all of its amount or nothing, so it cannot be partial."
         raise InvalidMessage(f"partial: {why}", "partial")
     if change.change == 0:
-        raise InvalidMessage("change: Of 0 no part can count.", "change")
+        raise InvalidMessage("change: A partial change is not 0: 0 has no parts.", "change")
 
 
 def _transfer(change: CheckedChange) -> CheckedChange:

@@ -37,14 +37,14 @@ def hold(gates: Gates, delta: Delta) -> Program[Delta]:
             if decision.outcome == GRANTED:
                 doubt.note(
                     OutcomeUnknown(
-                        f"{delta.lane}: a hold was granted under the name, perhaps by this call."
+                        f"{delta.lane}: a hold was granted for this key, perhaps by this call."
                     )
                 )
             granted, decision = yield from _followed(gates, delta, decision)
     else:
         granted, found = yield from stands_for(gates, delta)
         if found is None:
-            raise InvalidTime("The hold would be over already: `expires` counts from `at`.")
+            raise InvalidTime("The hold would be over already, because `expires` counts from `at`.")
         decision = found
     check_granted(granted, (yield from shown_now(gates, granted, decision)))
     return granted

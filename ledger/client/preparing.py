@@ -92,12 +92,13 @@ def prepare(rules: Rules, change: Change) -> Delta:
     """The delta of a new request for a change. Raises InvalidInput."""
     if change.then is not None:
         raise InvalidInput(
-            "A Change with `then` is a transfer. Nothing was written. Call transfer, or queue it."
+            "A Change with `then` is a transfer, and only a queue takes it as a Change. Nothing "
+            "was written. Call transfer, or queue it."
         )
     if change.partial:
         raise InvalidInput(
-            "A Change with `partial` counts in part. Nothing was written. Call add_up_to, which "
-            "says how much counts, or queue it."
+            "A Change with `partial` may count in part, and only a queue takes it as a Change. "
+            "Nothing was written. Call add_up_to, which says how much counts, or queue it."
         )
     if isinstance(change, CheckedChange):
         # Rule 3: what its reader checked is not checked again, only what depends on the settings
@@ -159,7 +160,9 @@ def prepare_hold(rules: Rules, change: Change, expires: timedelta) -> Delta:
     token = tokens.with_length(_token(rules, plan.counter, change, tokens.HOLD), length_ms)
     delta = _delta(rules, plan, change, token)
     if delta.change == 0:
-        raise InvalidChange("A hold is of 1 to 10**18, either way: 0 sets nothing aside.")
+        raise InvalidChange(
+            "A hold has an amount of 1 to 10**18, or as much below 0: 0 sets nothing aside."
+        )
     if plan.limit is not None and not plan.limit.has(DOWN if delta.change < 0 else UP):
         only = "a ceiling" if delta.change < 0 else "a floor"
         raise InvalidChange(
@@ -178,7 +181,9 @@ def prepare_up_to(rules: Rules, change: Change) -> Delta:
     check_key(change.idempotency_key)  # without one nobody could ask again how much counts
     delta = _delta(rules, plan, change, _token(rules, plan.counter, change, tokens.UP_TO))
     if delta.change == 0:
-        raise InvalidChange("add_up_to is of 1 to 10**18, either way: of 0 no part can count.")
+        raise InvalidChange(
+            "add_up_to takes a change of 1 to 10**18, or as much below 0: of 0 no part can count."
+        )
     if plan.limit is not None and not plan.limit.has(DOWN if delta.change < 0 else UP):
         lacking = "floor" if delta.change < 0 else "ceiling"
         raise InvalidChange(
@@ -203,7 +208,8 @@ def ours(settings: Settings, delta: Delta, *, is_hold: bool = False) -> Delta:
     given: object = delta
     if not isinstance(given, Delta):
         raise InvalidInput(
-            f"apply takes a Delta: prepare's, a receipt's or an error's, not {shown(given)}."
+            "apply takes a Delta, as prepare returns it, or as a receipt or an error carries it, "
+            f"not {shown(given)}."
         )
     lane = delta.lane
     plan = plan_of(settings, lane.counter)
@@ -212,9 +218,9 @@ def ours(settings: Settings, delta: Delta, *, is_hold: bool = False) -> Delta:
         expected = plan.lane_for(tokens.name_of(delta.token), lane.region)
     if lane != expected or lane.region not in settings.regions:
         raise InvalidInput(
-            f"No reader looks at the lane {lane}: regions={settings.regions!r}, and this token's "
-            f"shard is {expected.shard}. Nothing was written. Use the settings with which the "
-            "delta was prepared."
+            f"No reader looks at the lane {lane}: the settings have regions={settings.regions!r}, "
+            f"and by them this token's shard is {expected.shard}. Nothing was written. Use the "
+            "settings with which you prepared the delta."
         )
     plan.check_good_for(delta.token)
     return replace(delta, lane=expected)
@@ -247,8 +253,8 @@ def _own_time_ms(rules: Rules, key: str) -> int:
     own = time_in(key)
     if own is None:
         raise InvalidKey(
-            "idempotency_key came without at. Nothing was written. Give both, and the same ones "
-            f"on every retry. {NEEDS_NO_AT}"
+            "idempotency_key came without at. Nothing was written. Give both, and the same two on "
+            f"every retry. {NEEDS_NO_AT}"
         )
     try:
         return check_at(to_ms(own), rules.clock)

@@ -172,7 +172,7 @@ def capture(rules: Rules, hold: Hold, amount: int | None = None) -> Program[Rece
     if used * held.change < 0 or abs(used) > abs(held.change):
         most = f"{held.change} (or to {-held.change})" if held.change < 0 else f"{held.change}"
         raise InvalidChange(
-            f"A hold of {held.change} is captured from 0 to {most}, not {shown(used)}."
+            f"A hold of {held.change} can be captured from 0 to {most}, not {shown(used)}."
         )
     return _limited(
         rules, held.lane.counter, "capture", lambda gates: holds.capture(gates, held, used)
@@ -199,7 +199,7 @@ def set_limit(
         for name, bound, beyond in (("floor", floor, 1), ("ceiling", ceiling, -1)):
             if plan.term is None and type(bound) is int and bound * beyond > 0:
                 raise InvalidInput(
-                    f"{plan.counter}: each period begins at 0, and {name}={bound} leaves that out."
+                    f"{plan.counter}: each period begins at 0, and {name}={bound} does not allow 0."
                 )
     yield from _limited(
         rules, plan.counter, "set_limit", lambda gates: limits.set_limit(gates, floor, ceiling)
@@ -210,7 +210,7 @@ def _held(rules: Rules, hold: Hold, caller: str) -> Delta:
     given: object = hold
     if not isinstance(given, Hold):
         raise InvalidInput(
-            f"{caller} takes a Hold, as Ledger.hold and Ledger.parse_hold give it, not "
+            f"{caller} takes a Hold, as Ledger.hold and Ledger.parse_hold return it, not "
             f"{shown(given)}."
         )
     return ours(rules.settings, given.delta, is_hold=True)

@@ -22,6 +22,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 
 from ledger.client.message import dumps, joined
+from ledger.core.checks import is_url
 from ledger.core.errors import InvalidInput, LedgerError, NotQueued, shown
 from ledger.core.running import or_error
 from ledger.core.values import Change, check_changes
@@ -85,8 +86,8 @@ class ChangeQueue:
         pause: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        if type(url) is not str or not url:
-            raise InvalidInput(f"url is the URL of a queue, not {shown(url)}.")
+        if type(url) is not str or not url or (client is None and not is_url(url)):
+            raise InvalidInput(f"{shown(url)} is not the URL of a queue.")
         if group is not None and not (type(group) is str and _GROUP.fullmatch(group)):
             raise InvalidInput(
                 f"group is 1 to 128 printable ASCII characters without spaces, not {shown(group)}."
@@ -180,7 +181,7 @@ def _client(region: str | None) -> SQSClient:
         why = str(failure).rstrip(".")
         raise InvalidInput(
             f"boto3 makes no SQS client for region={shown(region)}: {why}. Nothing was written. "
-            "Name its Region."
+            "Give region=, the Region of the queue."
         ) from failure
 
 

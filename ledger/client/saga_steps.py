@@ -49,11 +49,12 @@ def checked(change: Change) -> Change:
     if check_change(change.change) >= 0 or check_change(then.change) != -change.change:
         changes = f"{shown(change.change)}, then {shown(then.change)}"
         raise InvalidChange(
-            f"A transfer is of a change below 0, then of the same above 0, not of {changes}."
+            f"A transfer is a change below 0, then the same amount above 0, not {changes}."
         )
     if check_counter(then.counter) == check_counter(change.counter):
         raise InvalidInput(
-            f"A transfer has two counters, and source and target are {shown(change.counter, 80)}."
+            "A transfer has two counters, and both its source and its target are "
+            f"{shown(change.counter, 80)}."
         )
     size_bytes = len(check_key(change.idempotency_key).encode())
     if size_bytes > KEY_BYTES_MAX:

@@ -65,7 +65,7 @@ def _after(rules: Rules, of: Change, debit: Receipt, second: Delta) -> Program[T
             return Transfer("refunded", debit)
         raise TransferStuck(
             f"{of.counter}: {of.change} counts, {of.counter} has no room to take it back, and the "
-            "target had none for it. Nothing is lost. Make room, then call again."
+            f"target had none for it. Nothing is lost. Make room in {of.counter}, then call again."
         ) from refused
     return Transfer("moved", debit, credit)
 

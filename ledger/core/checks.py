@@ -123,7 +123,7 @@ def check_aware(name: str, at: object) -> datetime:
         year, offset = at.year, plain_length(plain.utcoffset())
     except Exception as failure:  # the time zone is the caller's code
         raise InvalidTime(
-            f"{name} has a time zone that fails: {type(failure).__name__}."
+            f"{name} has a time zone that raises {type(failure).__name__}."
         ) from failure
     if year != plain.year:  # pandas.NaT, and a pandas.Timestamp after the year 9999
         raise InvalidTime(f"{name} is an aware datetime, not {shown(at)}.")
@@ -166,7 +166,7 @@ def check_length(expires: object) -> int:
     length = plain_length(expires)
     if length is None:
         raise InvalidTime(
-            f"expires is a timedelta, how long the hold holds from `at` on, not {shown(expires)}."
+            f"expires is a timedelta such as timedelta(minutes=5), not {shown(expires)}."
         )
     length_ms = -(length // -_MILLISECOND)  # rounded up
     if not 0 < length_ms <= HOLD_MS_MAX:
@@ -181,7 +181,10 @@ def check_key(key: object) -> str:
     of UTF-8.
     """
     if not isinstance(key, str):
-        raise InvalidKey(f"An idempotency key is text, not {type(key).__name__}.")
+        raise InvalidKey(
+            f"An idempotency key is text, not {type(key).__name__}. Nothing was written. For a "
+            "UUID or a ULID give str(key)."
+        )
     try:
         size_bytes = len(str.encode(key))
     except UnicodeEncodeError:

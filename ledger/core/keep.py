@@ -87,7 +87,7 @@ def _calendar_of(anchor: datetime) -> datetime:
     if not is_whole or not YEAR_MIN <= calendar.year <= YEAR_MAX:
         raise InvalidSettings(
             f"anchor={shown(anchor, 80)} is no whole hour of the years {YEAR_MIN} to {YEAR_MAX}: "
-            "the names of windows can say no other."
+            "the names of windows have room for no other time."
         )
     return calendar
 
@@ -146,9 +146,10 @@ class Term(NamedTuple):
         anchor = self.keep.anchor
         if anchor is not None and not self.span.fits(anchor.replace(tzinfo=None)):
             raise InvalidCounter(
-                f"{self.name} is no window of its anchor: one begins at {hour_text(anchor)}, the "
-                f"others every {self.span.every} {self.span.unit}s before and after. Nothing was "
-                "written. Give Period the anchor that periods (Keep) has for this prefix."
+                f"{self.name} begins where no window of its prefix begins: one begins at "
+                f"{hour_text(anchor)}, the others every {self.span.every} {self.span.unit}s before "
+                "and after. Nothing was written. Give Period the anchor that periods (Keep) has "
+                "for this prefix."
             )
 
     def check_takes(self, now_ms: int) -> None:
@@ -161,7 +162,7 @@ class Term(NamedTuple):
     def check_kept(self, now_ms: int) -> None:
         """Raises PeriodOver where the period can no longer be read."""
         if now_ms >= self.kept_until_ms:
-            raise self._over(self.kept_until_ms, "is kept no longer, and its items retire")
+            raise self._over(self.kept_until_ms, "is kept no longer, and the table deletes it")
 
     def _over(self, since_ms: int, why: str) -> PeriodOver:
         since = to_datetime(since_ms)

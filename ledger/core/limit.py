@@ -58,8 +58,8 @@ class Limit:
             check_region(self.region, InvalidSettings)
         elif any(self.opening(side) for side in SIDES):
             raise InvalidSettings(
-                f"{self} names no region. Give the one where its first rights are, in every "
-                "process."
+                f"{self} names no region. Nothing was written. Name the Region that begins with "
+                "all that the limit leaves, the same one in every process."
             )
 
     def has(self, side: str) -> bool:
@@ -204,7 +204,7 @@ def check_thresholds(name: str, given: object, regions: Sequence[str]) -> None:
     if not isinstance(given, tuple | list) or any(
         type(threshold) is not Threshold for threshold in given
     ):
-        raise InvalidSettings(f"{name}={shown(given)} is not a tuple of Thresholds for a prefix.")
+        raise InvalidSettings(f"{name}={shown(given)} is not a tuple of Thresholds.")
     for threshold in given:
         if threshold.region not in (None, *regions):
             known = shown(tuple(regions), 200)

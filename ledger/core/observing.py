@@ -65,7 +65,7 @@ class Observer:
     def __init__(self, observe: Observe | None) -> None:
         if observe is not None and not callable(observe):
             raise InvalidInput(
-                f"observe={shown(observe)} is no function. Nothing was written. Give one."
+                f"observe={shown(observe)} is no function. Nothing was written. Give a function."
             )
         if iscoroutinefunction(observe) or iscoroutinefunction(type(observe).__call__):
             raise InvalidInput(
@@ -84,7 +84,7 @@ class Observer:
             if iscoroutine(answer):
                 answer.close()
                 raise TypeError(
-                    "observe= returned a coroutine, which nobody awaits. Give a plain function."
+                    "observe= returned a coroutine, and no caller awaits it. Give a plain function."
                 )
         except BaseException as failure:
             # Nothing is awaited here, so asyncio's CancelledError, which is not imported for it,
@@ -95,7 +95,7 @@ class Observer:
             if not has_failed:
                 with suppress(Exception):
                     LOG.warning(
-                        "observe= failed: calls go on, and its next failures are not logged",
+                        "observe= raised an error: calls go on, and its next errors are not logged",
                         exc_info=True,
                     )
         finally:

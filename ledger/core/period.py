@@ -72,8 +72,10 @@ class Period:
                     f"anchor={shown(self.anchor)} is not a datetime with a time zone, at which one "
                     "of the windows begins. Nothing was written."
                 )
-            day = f"the day from 1 to {ANCHOR_MAX} on which a month begins, and of months alone"
-            raise InvalidInput(f"anchor={shown(self.anchor)} is not {day}.")
+            raise InvalidInput(
+                f"anchor={shown(self.anchor)} is not the day from 1 to {ANCHOR_MAX} on which a "
+                "month begins; such an anchor is of months alone."
+            )
 
     def _check_every(self) -> None:
         most = EVERY_MAX.get(self.unit, 1)
@@ -85,15 +87,15 @@ class Period:
                 'Nothing was written. Two weeks are Period("day", every=14, anchor=a Monday).'
             )
         raise InvalidInput(
-            f"every={shown(self.every)} is not an int from 1 to {most:,}, how many of its unit "
-            f"({self.unit}) a period has. Nothing was written."
+            f"every={shown(self.every)} is not an int from 1 to {most:,}, how many {self.unit}s a "
+            "period has. Nothing was written."
         )
 
     def _check_anchor_of_windows(self, anchor: datetime) -> None:
         if self.every == 1:
             raise InvalidInput(
-                f"anchor={anchor.isoformat()} without every: it says where windows of several "
-                "hours or days begin. Nothing was written. Give every, such as every=5, or no "
+                f"anchor={anchor.isoformat()} without every: only windows of several hours or days "
+                "begin at an anchor. Nothing was written. Give every, such as every=5, or no "
                 "anchor."
             )
         try:
@@ -273,8 +275,8 @@ def check_base(base: str) -> str:
     base = check_counter(base)
     if is_dated(base):
         raise InvalidCounter(
-            f"{base} is no base: a base has no {MARK} before four digits, because a period begins "
-            "so. Nothing was written. Give the name without its period."
+            f"{base} is no base: a base has no {MARK} before four digits, which begin a period. "
+            "Nothing was written. Give the name without its period."
         )
     return base
 

@@ -69,9 +69,9 @@ class Plan(NamedTuple):
             return
         if self.term is None:
             raise InvalidCounter(
-                f"{self.counter} ends with no period, and only periods count there. Nothing was "
-                "written. End the name with a period such as @2026-11: Period.name makes it from "
-                "a time."
+                f"{self.counter} ends with no period, and counters with its prefix have periods. "
+                "Nothing was written. End the name with a period such as @2026-11: Period.name "
+                "makes it from a time."
             )
         check_base(self.term.base)
         self.check_window()

@@ -116,9 +116,9 @@ class Settings:
                     f"{name}={shown(limit)} is not a Limit(floor=, ceiling=, region=)."
                 )
             if limit.region not in (None, *self.regions):
-                other = f"a Region that regions={shown(self.regions, 200)} lacks"
                 raise InvalidSettings(
-                    f"{name}: {shown(limit, 120)} has its first rights in {other}."
+                    f"{name}: {shown(limit, 120)} begins in a Region that "
+                    f"regions={shown(self.regions, 200)} lacks."
                 )
         for name, keep in self._by_prefix("periods", "Keeps"):
             if type(keep) is not Keep:
@@ -126,8 +126,9 @@ class Settings:
         of_periods = (prefix for prefix in self.limits if longest(self.periods, prefix) is not None)
         for prefix in filter(is_dated, [*self.periods, *of_periods]):
             raise InvalidSettings(
-                f"limits, periods: the prefix {prefix} names a period, and a period has what its "
-                "base has. Name the base; set_limit sets the limit of one period."
+                f"limits, periods: the prefix {prefix} names a period, and a period has the rules "
+                "of its base. Nothing was written. Name the base; set_limit sets the limit of one "
+                "period."
             )
         self._check_carried()
         for name, thresholds in self._by_prefix("thresholds", "tuples of Thresholds"):
@@ -164,7 +165,7 @@ class Settings:
             if keep.carry and (not limits or any(not limit.ceiling for limit in limits)):
                 raise InvalidSettings(
                     f"periods[{shown(prefix)}]: carry={keep.carry} carries what is left of a "
-                    "ceiling, and not every counter there has a ceiling above 0."
+                    "ceiling, but not every counter with this prefix has a ceiling above 0."
                 )
 
     def _check_place(self) -> None:

@@ -35,8 +35,8 @@ def carry(gates: Gates) -> Program[bool]:
         return (yield from _taken_in(gates, carried)) if carried else False
     except TableError as error:
         raise OutOfReach(
-            f"{gates.first}: what the period before has left may be enough, and could not be "
-            f"carried: {error} Nothing was decided. Call again."
+            f"{gates.first}: the period before may have enough left, but that could not be "
+            f"carried over: {error} Nothing was decided. Call again."
         ) from error
 
 

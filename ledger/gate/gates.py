@@ -118,7 +118,8 @@ class Gates:
         if gates is None:
             raise InvalidInput(
                 f"{caller}: the counter {shown(counter, 80)} has no limit. Nothing was written. "
-                f"Give it one in limits={shown(dict(settings.limits), 200)}."
+                "Give it one in limits= of the Settings, by a prefix of its name; they have the "
+                f"prefixes {shown([*settings.limits], 200)}."
             )
         return gates
 
@@ -147,10 +148,13 @@ class Gates:
         """
         gate = items.gate_of(lane, item)
         if any(self.limit.has(side) != (side in gate.rights) for side in SIDES):
+            sides = " and ".join(
+                f"a {name}" for side, name in items.BOUNDS.items() if side in gate.rights
+            )
             raise LimitMismatch(
-                f"{lane}: its gate has rights of {' and '.join(gate.rights) or 'no side'}, and "
-                f"these settings say {self.limit}. Nothing was written. Correct this process's "
-                "settings: without the right limit it decides nothing."
+                f"{lane}: its gate has rights of {sides or 'no side'}, and these "
+                f"settings say {self.limit}. Nothing was written. Correct this process's settings: "
+                "without the right limit it decides nothing."
             )
         return gate
 
@@ -247,8 +251,8 @@ class Gates:
         if beside:
             raise LimitMismatch(
                 f"{beside[0]}: it has changes that no gate decided, from before the counter had a "
-                "limit. Nothing was written. Count under another name, and bring the value there "
-                "with one change."
+                "limit. Nothing was written. Use another name for the limited counter, and add the "
+                "value there as one change."
             )
         return self._as_set(found[-1]) if base else self.limit
 

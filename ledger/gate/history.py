@@ -38,7 +38,8 @@ def outcomes(lane: Lane, *, consistent: bool) -> Program[dict[str, int]]:
         if sum(map(counts, filed.values())) == gate.count:
             return dict(sorted((filed | dict(gate.recent)).items()))
     raise NotYetReplicated(
-        f"{lane}: not all that its gate counts is here yet. Nothing was written. Call again later."
+        f"{lane}: not all that its gate counts is in this Region yet. Nothing was written. Call "
+        "again later."
     )
 
 

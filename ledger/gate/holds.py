@@ -39,15 +39,16 @@ def _ended(gates: Gates, held: Delta, outcome: int, doubt: Doubt) -> Program[Dec
         )
         if known is None or known.outcome == REFUSED:
             raise NoSuchHold(
-                f"{lane}: there is no hold {token}: nobody granted it, or its id is damaged or of "
-                "another counter. Nothing was written. Use the id that `hold` gave."
+                f"{lane}: there is no hold {token}: nobody granted it, or its id is damaged or "
+                "belongs to another counter. Nothing was written. Use the id of the hold as `hold` "
+                "returned it."
             )
         if known.held is None:
             return known
         if known.held != amount:
             raise NoSuchHold(
                 f"{lane}: the hold {token} is of {known.held}, not of {amount}: its id is "
-                "damaged. Nothing was written. Use the id that `hold` gave."
+                "damaged. Nothing was written. Use the id of the hold as `hold` returned it."
             )
         granted = False
         update = updates.end(lane, limit, {token: amount}, outcome, filed)

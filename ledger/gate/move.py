@@ -85,8 +85,8 @@ def free(gates: Gates, gate: Gate, side: str | None = None, need: int = 0) -> Pr
     while pages.more and not _has(gate, side, need):
         if side is not None and not left:
             raise GaveUp(
-                f"{gate.lane}: {most:,} holds that were over have ended, and {need} needs "
-                "more of them to end. Nothing was decided. Call again."
+                f"{gate.lane}: {most:,} holds that were over have ended in this call, and to take "
+                f"{need} it must end more of them. Nothing was decided. Call again: that goes on."
             )
         page: Page = yield from gates.home(gate.lane, pages.read())
         left -= len(page.items)
@@ -152,8 +152,8 @@ def obtain(
     match (yield from _rights_from_others(gates, gate, side, need, pause_ms)):
         case Silent(other, why):
             raise OutOfReach(
-                f"{lane}: {need} is more than is left here, and {other} did not answer: {why} "
-                "Nothing was decided. Call again."
+                f"{lane}: {need} is more than this lane has left, and {other}, which may have "
+                f"more, did not answer: {why} Nothing was decided. Call again."
             ) from (why if isinstance(why, LedgerError) else None)
         case AllAnswered(known):
             left = sum(other.own(side) for other in known.values())  # Rule 2
@@ -169,8 +169,8 @@ def obtain(
             here = sum(other.rights[side] for other in known.values())
             if unknown and not is_delivered and here < need:
                 raise OutOfReach(
-                    f"{lane}: {need} is more than is left in the lanes that these settings know, "
-                    f"and {min(unknown)}, which they do not know, has more. Nothing was decided. "
+                    f"{lane}: {need} is more than the lanes of these settings have left, and "
+                    f"{min(unknown)}, which they do not know, has more. Nothing was decided. "
                     "Give this process the Regions and shards of the table's shape, then call "
                     "again."
                 )

@@ -52,7 +52,7 @@ def _limit_set(gates: Gates, given: Mapping[str, int | None], doubt: Doubt) -> P
         for side, need in short:
             if (left := (yield from obtain(gates, lane, side, need))) is not None:
                 beyond = LimitReached(
-                    f"{lane.counter}: the value and its holds are beyond floor={low}, "
+                    f"{lane.counter}: the value, together with open holds, is beyond floor={low}, "
                     f"ceiling={high}. Nothing was written. Set a wider limit, or wait until holds "
                     "end.",
                     counter=lane.counter,
@@ -87,12 +87,17 @@ def _lacks(gate: Gate, name: str) -> DamagedItem:
 def _checked(gates: Gates, wanted: Mapping[str, int | None]) -> Mapping[str, int | None]:
     limit = gates.limit
     if limit.region is None:
-        raise InvalidInput(f"{limit} names no region, so no gate has a limit to set.")
-    for side in SIDES:
+        raise InvalidInput(
+            f"{limit} names no region, so set_limit does not know where to write. Nothing was "
+            "written. Only a Limit that names a region from the beginning can be changed, such as "
+            "Limit(floor=0, region='eu-west-1')."
+        )
+    for side, name in items.BOUNDS.items():
         amount = wanted[side]
         if amount is not None and not limit.has(side):
             raise InvalidInput(
-                f"{limit} has no such side, and a counter keeps its sides for its life."
+                f"{limit} has no such side: set_limit cannot give a counter a {name} that it began "
+                "without."
             )
         if amount is not None and (type(amount) is not int or abs(amount) > CHANGE_MAX):
             raise InvalidInput(

@@ -104,8 +104,8 @@ def _replayed(delta: Delta, there: Item) -> Receipt:
     change = items.delta_of(delta.lane, there).change
     if key_of(there) != items.delta_key(delta):
         raise TableMismatch(
-            f"The table holds {key_of(there)} where {items.delta_key(delta)} goes. Nothing was "
-            "written. The table needs the string keys pk and sk."
+            f"The table answers with {key_of(there)} for the key {items.delta_key(delta)}. Nothing "
+            "was written. The table needs the string keys pk and sk."
         )
     if change != delta.change:
         raise TokenConflict(
@@ -204,9 +204,9 @@ def _own(delta: Delta, outcome: Outcome, *, again: bool) -> Outcome:
     sent = outcome.delta
     if sent is not None and delta.change != sent.change:
         conflict = TokenConflict(
-            f"{delta.lane.counter}: the token {delta.token} came twice, with {sent.change} and "
-            f"with {delta.change}; the first was sent. Nothing was written for the second. A new "
-            "change needs a new idempotency key."
+            f"{delta.lane.counter}: the token {delta.token} came twice in this call, with "
+            f"{sent.change} and with {delta.change}; the first was sent. Nothing was written for "
+            "the second. A new change needs a new idempotency key."
         )
         return failed(conflict, delta)
     if isinstance(outcome, Receipt):

@@ -36,8 +36,9 @@ def too_late(settings: Settings, shape: Shape, now_ms: int) -> list[str]:
         early_ms = WEEK_MS if term is not None and term.span.unit == "year" else 0
         if term is not None and term.first_ms - early_ms <= now_ms + HOUR_MS:
             wrong.append(
-                f"shards[{prefix!r}]: that period has begun, or begins within the hour somewhere, "
-                "and may have changes in other lanes. Give the shards to a later period."
+                f"shards[{prefix!r}]: that period has begun, or begins within the hour in some "
+                "time zone, so its lanes may have changes already. Set the shards of a later "
+                "period instead."
             )
     return sorted(wrong)
 
@@ -66,8 +67,8 @@ def unlike(settings: Settings, shape: Shape) -> list[str]:
         )
         wrong.append(
             f"The table has shards={theirs}, this process shards={ours}: it would add where "
-            "nobody reads. Start it with the table's (LEDGER_SHARDS); the number of a counter's "
-            "shards never changes."
+            "nobody reads, or read only some of the lanes. Start it with the table's "
+            "(LEDGER_SHARDS); the number of a counter's shards never changes."
         )
     lacking = [region for region in shape.regions if region not in settings.regions]
     if lacking:
@@ -80,17 +81,17 @@ def unlike(settings: Settings, shape: Shape) -> list[str]:
         if settings.limits.get(prefix) != limit:
             wrong.append(
                 f"The table has limits[{prefix!r}]={limit}, this process "
-                f"{settings.limits.get(prefix)}: it would write what no gate decides, or decide "
-                "otherwise. Start it with the table's (LEDGER_LIMITS). A prefix keeps its limit; "
-                "set_limit changes that of a counter."
+                f"{settings.limits.get(prefix)}: it would bypass the limit, or apply another one. "
+                "Start it with the table's (LEDGER_LIMITS). A prefix keeps its limit; set_limit "
+                "changes the limit of a single counter."
             )
     for prefix, keep in sorted(shape.periods.items()):
         own = settings.periods.get(prefix)
         if own is None or (own.late, own.keep) != (keep.late, keep.keep):
             wrong.append(
                 f"The table has periods[{prefix!r}]={_said(keep)}, this process {_said(own)}: it "
-                "would read periods whose items retire, or keep them longer. Start it with the "
-                "table's (LEDGER_PERIODS); late and keep of a prefix never change."
+                "would read periods whose items the table deletes, or keep items longer. Start it "
+                "with the table's (LEDGER_PERIODS); late and keep of a prefix never change."
             )
         elif own.anchor != keep.anchor:
             wrong.append(
@@ -111,19 +112,19 @@ def why_not_strong(settings: Settings, counters: Iterable[str]) -> str:
             (
                 plan.limit is None,
                 "no limit",
-                "no transactions, so its changes would never be folded",
+                "no transactions, so no compactor could fold its changes",
             ),
             (
                 plan.keep is not None,
                 "a period",
-                "no time to live, so its items would never retire",
+                "no time to live, so the items of a period would stay for ever",
             ),
         ):
             if lacks:
                 return (
                     f"The counter {counter!r} has {what}, and the table multi-Region strong "
                     f"consistency: {why}. Nothing was written. Only counters with a limit and "
-                    "without periods work there: count this one in a table of the default mode."
+                    "without periods work there. Use a table of the default mode for this one."
                 )
     return ""
 
@@ -156,8 +157,8 @@ def lacking(rules: Sequence[tuple[str, str]], settings: Settings) -> str:
     )
     names = ", ".join(f"{kind}[{prefix!r}]" for kind, prefix in rules)
     return (
-        f"The table's shape lacks {names}: it does not stop a process without them, which adds "
-        f"past them. Nothing was written. Run `ledgerctl init` with {variables} and otherwise "
-        "this process's settings, or deploy with them. To use them all the same: "
+        f"The table's shape lacks {names}, so nothing stops a process that runs without them and "
+        f"adds past them. Nothing was written. Run `ledgerctl init` with {variables} and otherwise "
+        "this process's settings, or deploy with them. To use them without the shape's protection: "
         "Settings(unshared_limits=True), LEDGER_UNSHARED_LIMITS=true."
     )

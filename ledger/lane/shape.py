@@ -114,7 +114,8 @@ def _first(settings: Settings) -> Program[Shape | None]:
             f"{kind}={shown(dict(getattr(settings, kind)), SHOWN_MAX)}" for kind in KINDS
         )
         LOG.warning(
-            "the table has no shape, so no process must have %s; `ledgerctl init` writes it. %s",
+            "the table has no shape, so nothing refuses a process without %s; `ledgerctl init` "
+            "writes it. This process could not write it: %s",
             ours,
             error,
         )
@@ -212,7 +213,7 @@ def check_growth(
             f"limits[{' '.join(map(repr, sorted(limits)))}]: the counters "
             f"{' '.join(names[:NAMES_MAX])} have changes that no gate decided, and a counter that "
             "has changes gets no limit. Nothing was written; the shape was left as it is. Choose "
-            "another name or prefix, and bring a value there with one change."
+            "another name or prefix, and add each value there as one change."
         )
     if periods:
         names = yield from counters_below(
@@ -221,9 +222,9 @@ def check_growth(
     if names:
         raise SettingsMismatch(
             f"periods[{' '.join(map(repr, sorted(periods)))}]: there are the counters "
-            f"{' '.join(names[:NAMES_MAX])}, whose items never retire, and which would take no "
-            "changes without a period. Nothing was written; the shape was left as it is. Choose "
-            "another prefix."
+            f"{' '.join(names[:NAMES_MAX])} without a period: they would take no more changes, and "
+            "the table would never delete their items. Nothing was written; the shape was left as "
+            "it is. Choose another prefix."
         )
 
 

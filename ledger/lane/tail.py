@@ -53,7 +53,7 @@ class Pages(Generic[Paged]):
         if self.more and self._read == PAGES_MAX:
             what = getattr(self.next, "pk", "The table")
             raise Unavailable(
-                f"{what} has more than {PAGES_MAX:,} pages: a part is no answer. Nothing was "
+                f"{what} has more than {PAGES_MAX:,} pages, so this read gave up. Nothing was "
                 "written."
             )
         self.next = self.next._replace(after=page.last)

@@ -83,7 +83,7 @@ async def answered(response: Awaitable[Any]) -> Any:
     except HTTPClientError as failure:
         if isinstance(failure.kwargs.get("error"), AttributeError | RuntimeError):
             failure.args = (
-                "the client is closed, or of another event loop; each loop needs its own",
+                "the client is closed, or belongs to another event loop; each loop needs its own",
             )
         raise
 
@@ -112,7 +112,7 @@ class AsyncDynamoTable:
         for client in given.values():
             if whose := whose_blocks(client):
                 raise InvalidInput(
-                    f"A client is {whose}, and cannot be awaited. Nothing was written. Use "
+                    f"A client is {whose}, and cannot be awaited. Nothing was written. Give "
                     "aiobotocore's."
                 )
         self._clients = {region: note_attempts(client) for region, client in given.items()}

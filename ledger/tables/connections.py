@@ -56,7 +56,7 @@ class Connections:
         except OSError as error:
             raise InvalidSettings(
                 f"The certificates of ca_bundle={ca_file} cannot be read: {error}. Nothing was "
-                "written. Mend AWS_CA_BUNDLE or ca_bundle."
+                "written. Correct AWS_CA_BUNDLE or ca_bundle."
             ) from error
         self._endpoint = {"endpoint_url": f"{url.scheme}://{url.netloc}/"}
         self._idle = PerProcess(deque[Connection])
@@ -70,7 +70,7 @@ class Connections:
             answer, keeps = connection.answers.next()
             keeps = keeps and is_whole
             if answer.status_code < 300 and not is_whole:
-                raise NotWhole("an answer came to a part of the request")
+                raise NotWhole("the server answered before it had the whole request")
             checksum = answer.headers.get("x-amz-crc32")
             if checksum is not None and int(checksum) != zlib.crc32(answer.content):
                 keeps = False
@@ -120,7 +120,7 @@ def _send_whole(connection: Connection, request: bytes) -> bool:
     except (BrokenPipeError, ConnectionResetError):
         return False  # its answer may have come: 413 to a large request, say
     except TimeoutError as error:
-        raise NotWhole("the server does not take the request") from error
+        raise NotWhole("the server stopped reading the request") from error
     return True
 
 

@@ -124,8 +124,8 @@ class ByRegion:
             table = self._tables.get(request.region)
             if table is None:
                 raise Unavailable(
-                    f"There is no table for {request.region}. Nothing was written. Name it in "
-                    "tables=."
+                    f"This process has no table for {request.region}. Nothing was written. Give "
+                    "one in tables=."
                 )
             if not getattr(table, "may_be_cut_off", False):
                 return table.answer(request.request)

@@ -121,7 +121,9 @@ def _insert(at: Endpoint, put: Put) -> Sending[Item | AlreadyThere | None]:
             if there is not None:
                 return there
             # it was cleaned meanwhile, and is put again, as by any retry that comes so late
-        raise errors.TransactionConflict(f"{put.key} came and went {TRIES_MAX} times. Call again.")
+        raise errors.TransactionConflict(
+            f"Others put and deleted {put.key} {TRIES_MAX} times during this call. Call again."
+        )
 
 
 def _each(
@@ -198,7 +200,7 @@ def _get_batch(at: Endpoint, keys: Sequence[Key], consistent: bool) -> Sending[l
             return [found.get(key) for key in keys]
         yield at.back_off(attempt)
     raise errors.Throttled(
-        f"BatchGetItem left keys {TRIES_MAX} times. Nothing was written. Call again, slower."
+        f"BatchGetItem left keys unread {TRIES_MAX} times. Nothing was written. Call again, slower."
     )
 
 

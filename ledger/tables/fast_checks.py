@@ -72,7 +72,7 @@ def check_endpoint(endpoint_url: str, config: Any) -> None:
 def _refuse(refused: dict[str, Any], endpoint_url: str) -> None:
     for what in (what for what, is_set in refused.items() if is_set):
         raise InvalidSettings(
-            f"FastClient does not know {what} ({endpoint_url}). Nothing was written. Use a "
+            f"FastClient does not support {what} ({endpoint_url}). Nothing was written. Use a "
             "boto3 client."
         )
 
@@ -86,8 +86,8 @@ def check_unobserved(events: Any) -> None:
     if found:
         raise InvalidSettings(
             f"FastClient's requests do not pass botocore, where {' and '.join(found)} would see "
-            'them. Nothing was written. Use client="boto3", the default; or, if nothing need see '
-            "them, pass client=FastClient(region)."
+            'them. Nothing was written. Use client="boto3", the default; or, if they need not be '
+            "seen there, pass client=FastClient(region)."
         )
 
 

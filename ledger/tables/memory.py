@@ -143,7 +143,8 @@ class MemoryTable:
     def _answer_at(self, region: str, request: Request) -> Any:
         if region not in self.peers:
             raise Unavailable(
-                f"This table has no peer {region}. Nothing was written. Give `tables=` or `peers=`."
+                f"This table has no peer in {region}. Nothing was written. Give `tables=` or "
+                "`peers=`."
             )
         return self.peers[region].answer(request)
 

@@ -57,8 +57,8 @@ _SIGNATURE = {"InvalidSignatureException", "SignatureDoesNotMatch"}
 _OF_A_TIME = ("signature expired", "signature not yet current")
 """What their message says where the time of the signature is wrong, and not the key."""
 _SIGN_AGAIN = (
-    " Call again, which signs anew. Check this machine's clock, whether it was stopped for "
-    "minutes, and that its credentials are not over."
+    " Call again, which signs anew. Check this machine's clock, whether the machine was stopped "
+    "for minutes, and whether its credentials have expired."
 )
 _MISSING = {"ResourceNotFoundException", "ResourceNotFound"}
 _INVALID = {"ValidationException", "ValidationError"}
