@@ -143,8 +143,8 @@ def error_of(lane: Lane) -> LaneUnread:
     """The error for a lane that no reader looks at: its changes are in no value."""
     return LaneUnread(
         f"{lane}: this lane has changes, and no reader of these settings looks at it: they are in "
-        "no value. Nothing is lost. Some process adds with other regions or shards, or without the "
-        "counter's limit: see `lanes-unread` in docs/operations/values.md."
+        "no value. Nothing is lost. Some process adds with other regions or shards, or "
+        "without its limit: see `lanes-unread` in docs/operations/values.md."
     )
 
 

@@ -77,7 +77,7 @@ def key_and_time(
         )
     if key is None or when is None:
         message = "--key and --at go together. Nothing was sent."
-        remedy = f"Give both, or neither: then ledgerctl makes both. {NEEDS_NO_AT}"
+        remedy = f"Give both, or neither, and ledgerctl makes both. {NEEDS_NO_AT}"
         raise Wrong("InvalidKey", message, remedy)
     region = home_region or call.settings.region
     command = [
@@ -104,7 +104,7 @@ def sending(name: KeyAndTime, what: str) -> Iterator[None]:
     except (OutcomeUnknown, KeyboardInterrupt) as failure:
         why = str(failure.__cause__ or type(failure).__name__).rstrip(".")
         how = (
-            "only by this command, because the one you typed makes another"
+            "only by this command, because the one you typed would add another change"
             if name.made
             else "it counts once"
         )
@@ -124,7 +124,7 @@ def add(
     home_region: HomeRegion = None,
     partial: Annotated[
         bool,
-        typer.Option("--partial", help="Count as much as the counter's limit leaves, if not all."),
+        typer.Option("--partial", help="If the limit leaves less, count as much as it leaves."),
     ] = False,
 ) -> None:
     """Add one change to a counter. The same key and time count once.
@@ -177,21 +177,21 @@ def length_typed(text: str) -> timedelta:
 def hold(
     call: Call,
     counters: Annotated[
-        list[str], typer.Argument(help="A counter, or several: the narrowest first.")
+        list[str], typer.Argument(help="One counter, or several with the narrowest first.")
     ],
     amount: Annotated[int, _number("The change that would count, such as -6.", "AMOUNT")],
     expires: Annotated[
-        str, typer.Option(help="How long it holds, from --at on: 90s, 5m, 2h, 1d; up to 400d.")
+        str, typer.Option(help="How long to hold it, from --at on: 90s, 5m, 2h, 1d; up to 400d.")
     ],
     key: Key = None,
     at: At = None,
     home_region: HomeRegion = None,
 ) -> None:
-    """Set an amount of a limited counter aside, until you capture or release it or its time is
+    """Set an amount of a limited counter aside, until you capture it, release it or its time is
     over.
 
-    Several counters each hold the amount, or none does. Prints each hold's id. If a limit is in the
-    way, nothing is held and the exit code is 1.
+    Of several counters, each holds the amount, or none does. It prints the id of each hold. If a
+    limit is in the way, nothing is held and the exit code is 1.
     """
     length = length_typed(expires)
     name = key_and_time(
@@ -232,7 +232,7 @@ def _fields(held: Hold) -> dict[str, object]:
 
 @command("holds")
 def holds(call: Call, counter: Counter) -> None:
-    """List the open holds of a limited counter, the next to end first.
+    """List the open holds of a limited counter; the one that ends next comes first.
 
     It costs one request, and one for each hold that a gate filed.
     """
@@ -256,10 +256,10 @@ def capture(
     counter: Counter,
     id_: Id,
     amount: Annotated[
-        int | None, _number("The part that counts; without it, all.", "[AMOUNT]")
+        int | None, _number("How much of the hold counts; without it, all.", "[AMOUNT]")
     ] = None,
 ) -> None:
-    """Count a hold, all of it or a part; the rest is free."""
+    """Count all or a part of a hold; the rest is free again."""
     # Rule 4: a hold ends once, so you may run each end again after any failure; it says how the
     # hold ended.
     receipt = call.ledger.capture(Hold.parse(counter, id_), amount)

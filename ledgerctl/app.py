@@ -22,7 +22,8 @@ COMMANDS = {
         "restore": "Restore the table to a new one, and rebuild and verify all of it there. Run "
         "it again after any failure.",
         "redrive": (
-            "Send the dead letters of a queue back to it, after you have mended why they failed."
+            "Send the dead letters of a queue back to it, after you removed the cause of their "
+            "failure."
         ),
         "cost": "Work out a month's bill, and name its largest line. AWS is not called.",
         "doctor": "Check table, replicas, backups, clock, settings and permissions.",
@@ -44,19 +45,19 @@ COMMANDS = {
         ),
         "console": "Show counters on a page of this computer, until Ctrl-C. It only reads.",
         "history": "Show the changes of a counter, in the order of time.",
-        "export": "Write all changes as a file that `import` takes back.",
-        "series": "Show what changed of a counter by hour, day, week or month.",
+        "export": "Write all changes to a file that `import` can read.",
+        "series": "Show how a counter changed in each hour, day, week or month.",
         "list": "List counters by name.",
         "top": "Show the largest counters: list them, and read them a hundred at a time.",
         "import": "Add the changes of a CSV or JSONL file.",
     },
     "Limits": {
         "hold": (
-            "Set an amount of a limited counter aside, until you capture or release it or "
-            "its time is over."
+            "Set an amount of a limited counter aside, until you capture it, release it or its "
+            "time is over."
         ),
-        "holds": "List the open holds of a limited counter, the next to end first.",
-        "capture": "Count a hold, all of it or a part; the rest is free.",
+        "holds": "List the open holds of a limited counter; the one that ends next comes first.",
+        "capture": "Count all or a part of a hold; the rest is free again.",
         "release": "Release a hold: nothing of it counts.",
         "standing": "Show a limited counter: its value, its limit, and what is left and held.",
         "limit": "Show a counter's limit, or give it another floor, another ceiling or both.",
@@ -66,7 +67,7 @@ COMMANDS = {
         "lag": "Show what waits for the compactor, the worst lane first.",
         "compact": "Clean, fold and settle the lanes of this Region. Without counters, a scan "
         "finds the lanes that need it.",
-        "verify": "Recount counters from their events and compare.",
+        "verify": "Recount counters from all their changes, and compare.",
         "rebuild": (
             "Write the checkpoints of a counter, or of --all, anew from their segments; asks first."
         ),
@@ -128,12 +129,12 @@ app = typer.Typer(
     cls=OnDemand,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Operate exact counters on DynamoDB. Options such as --table and --region stand behind "
-    "the command: `ledgerctl get --help`.",
-    epilog="Exit codes: 0 fine; 1 the data is wrong, or a limit or a condition refused; 2 your "
-    "input is wrong; 3 AWS refused or gave no answer: run it again; 4 nobody knows whether "
-    "an `add`, a `hold` or a `transfer` without --key was applied: repeat it only by the "
-    "command it prints; 70 a defect of ledgerctl; 130 interrupted.",
+    help="Operate exact counters on DynamoDB. Write options such as --table and --region after "
+    "the command: `ledgerctl get --help` lists them.",
+    epilog="Exit codes: 0 success; 1 the data is wrong, or a limit or a condition refused the "
+    "command; 2 your input is wrong; 3 AWS refused or gave no answer: run it again; 4 an `add`, "
+    "a `hold` or a `transfer` without --key may or may not have been applied: repeat it only by "
+    "the command that it prints; 70 a defect of ledgerctl; 130 interrupted.",
 )
 
 

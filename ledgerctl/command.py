@@ -64,19 +64,19 @@ def _option(text: str, *names: str) -> Any:
 
 
 def _common(
-    table: Annotated[str | None, _option("The table's name; else LEDGER_TABLE.")] = None,
+    table: Annotated[str | None, _option("The table's name; default: LEDGER_TABLE.")] = None,
     region: Annotated[
-        str | None, _option("The Region to use; else AWS_REGION, else the profile's.")
+        str | None, _option("The Region to use; default: AWS_REGION, or the profile's.")
     ] = None,
     regions: Annotated[
         str | None,
-        _option("Every Region where anyone adds or reads, with commas; else LEDGER_REGIONS."),
+        _option("Every Region where anyone adds or reads, with commas; default: LEDGER_REGIONS."),
     ] = None,
     endpoint_url: Annotated[
-        str | None, _option("Another endpoint than AWS's; else LEDGER_ENDPOINT_URL.")
+        str | None, _option("An endpoint other than AWS's; default: LEDGER_ENDPOINT_URL.")
     ] = None,
     profile: Annotated[
-        str | None, _option("A profile of the AWS configuration; else AWS_PROFILE.")
+        str | None, _option("A profile of the AWS configuration; default: AWS_PROFILE.")
     ] = None,
     json: Annotated[bool, _option("Print JSON, one document a line.", "--json")] = False,
 ) -> None:
@@ -106,7 +106,7 @@ def agree(call: Call, yes: bool, warning: str, question: str, undone: str) -> No
             return
     except typer.Abort:
         pass
-    raise Wrong("NotConfirmed", undone, "Answer y, or give --yes where nobody can answer.")
+    raise Wrong("NotConfirmed", undone, "Answer y, or give --yes in a script.")
 
 
 class FileFormat(StrEnum):
@@ -122,7 +122,7 @@ NewCounter = Annotated[
     str, typer.Argument(help="1 to 256 printable ASCII characters without spaces.")
 ]
 Counters = Annotated[list[str] | None, typer.Argument(help="The counters; without them, all.")]
-Prefix = Annotated[str, typer.Option(help="Only counters whose names begin so.")]
+Prefix = Annotated[str, typer.Option(help="Only counters whose names begin with this.")]
 Scan = Annotated[
     bool, typer.Option("--scan", help="Read the whole table instead of the directory of lanes.")
 ]
@@ -130,11 +130,11 @@ Key = Annotated[
     str | None,
     typer.Option(
         help="The idempotency key; it needs --at, unless it is a ULID or a UUIDv7. Without both, "
-        "they are made."
+        "ledgerctl makes them."
     ),
 ]
 At = Annotated[str | None, typer.Option(help="When you first asked for it: 2010-12-01T08:26:00Z.")]
-WHERE = "Where you first asked for it, if that is not --region: a fail-over."
+WHERE = "The Region where you first asked for it, if not --region: in a fail-over."
 HomeRegion = Annotated[str | None, typer.Option(help=WHERE)]
 Unprotected = Annotated[
     bool, typer.Option("--no-deletion-protection", help="Leave the table unprotected.")

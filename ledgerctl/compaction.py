@@ -57,7 +57,7 @@ def lag_(
     call: Call,
     counters: Counters = None,
     prefix: Prefix = "",
-    limit: Annotated[int, typer.Option(min=1, help="Show at most that many lanes.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many lanes.")] = 20,
     scan: Scan = False,
 ) -> None:
     """Show what waits for the compactor, the worst lane first."""
@@ -113,7 +113,7 @@ def _show_lag(call: Call, seen: list[LaneLag], todo: Mapping[Lane, list[str]], n
         rows.append(
             (str(lane), f"{each.tail:,}", show.age(oldest_ms), show.age(watermark_ms), *counts)
         )
-    call.table_of(("lane", "tail", "oldest", "folded to", "strays", "to clean", "to do"), rows)
+    call.table_of(("lane", "tail", "oldest", "newest folded", "strays", "to clean", "to do"), rows)
     for damage in filter(None, (each.damage for each in seen)):
         call.note(damage, "red")
 
@@ -157,7 +157,7 @@ def compact(call: Call, counters: Counters = None) -> None:
         call.note(str(error) if str(error).startswith(name) else f"{name}: {error}", "red")
     for token in report.conflicts:
         call.note(
-            f"a segment lists the delta {token} with another change; the delta is kept", "red"
+            f"a segment lists the delta {token} with another change, so the delta was kept", "red"
         )
     if problems or report.conflicts:
         raise typer.Exit(
@@ -178,14 +178,14 @@ def _say_report(call: Call, report: Report, where: str, scanned: Lanes) -> None:
     if report.postponed:
         postponed = show.counted(report.postponed, "lane")
         call.say(
-            f"not cleaned, or not to the end: {postponed}, because of "
+            f"not cleaned, or only in part: {postponed}, because of "
             f"{'; '.join(report.postponed_by)}"
         )
 
 
 @command("verify")
 def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Scan = False) -> None:
-    """Recount counters from their events and compare.
+    """Recount counters from all their changes, and compare.
 
     Writes nothing. If something differs, the exit code is 1.
     """
@@ -242,7 +242,7 @@ def _fields(name: str, outcome: Verification) -> dict[str, object]:
 
 def _show(call: Call, name: str, verification: Verification) -> None:
     value = "no value" if verification.value is None else f"{verification.value:,}"
-    call.say(f"{name}: its events give {value}")
+    call.say(f"{name}: recounted from all its changes: {value}")
     rows = [
         (
             str(lane.lane),

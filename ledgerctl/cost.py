@@ -142,7 +142,7 @@ def amount(text: str) -> float:
         raise Wrong(
             "BadAmount",
             f"{text!a} is no amount.",
-            "Give a number a month, such as 250000 or 10M, or 40/s.",
+            "Give a number for a month, such as 250000 or 10M, or for a second, such as 40/s.",
         )
     number, scale, rate = match.groups()
     return float(number) * SCALE[scale] * (SECONDS if rate else 1)
@@ -155,22 +155,23 @@ def cost(
         str, typer.Option(help="Changes a month, such as 10M, or a second, such as 40/s.")
     ],
     reads: Annotated[
-        str, typer.Option(help="Strong reads that reach the table, given like --changes.")
+        str, typer.Option(help="Strong reads that reach the table, written like --changes.")
     ] = "0",
     http: Annotated[
-        str, typer.Option(help="Requests of the HTTP API: the reads first, the rest are changes.")
+        str,
+        typer.Option(help="Requests of the HTTP API: as many reads as --reads, the rest changes."),
     ] = "0",
     counters: Annotated[
-        int, typer.Option(min=1, help="How many counters take the changes, each as many.")
+        int, typer.Option(min=1, help="How many counters share the changes, in equal parts.")
     ] = 1,
     shards: Annotated[
         int, typer.Option(min=1, max=SHARDS_MAX, help="How many shards each counter has.")
     ] = 1,
     in_regions: Annotated[
-        int, typer.Option(min=1, max=20, help="In how many Regions the table is.")
+        int, typer.Option(min=1, max=20, help="How many Regions have the table.")
     ] = 1,
     pack: Annotated[
-        int, typer.Option(min=1, max=PACK_CHANGES, help="How many changes come in one pack.")
+        int, typer.Option(min=1, max=PACK_CHANGES, help="How many changes share one pack.")
     ] = 1,
     clean: Annotated[bool, typer.Option(help="Delete folded deltas, or keep them.")] = True,
 ) -> None:
@@ -187,9 +188,9 @@ def cost(
         fields | {"dollars_a_month": dollars, "largest": largest, "prices": PRICES | {"page": PAGE}}
     )
     for line in beyond:
-        call.say(f"{line} The price below is as if it could.", style="bold red")
+        call.say(f"{line} The price below ignores that.", style="bold red")
     call.table_of(
         ("", "dollars a month"), [(name, f"{line:,.2f}") for name, line in dollars.items()]
     )
     call.say(f"the largest line: {largest}; a lane takes {rate_max:,} changes a second for good")
-    call.say("List prices of us-east-1, without free tiers and taxes; right to a tenth.", "dim")
+    call.say("List prices of us-east-1, without free tiers and taxes; within 10 %.", "dim")

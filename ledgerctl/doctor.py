@@ -139,7 +139,7 @@ def _shape(call: Call, strong: bool) -> Finding:
         return Finding("warn", what, f"not seen: {refused}", remedy)
     except LedgerError as error:
         return Finding(
-            "fail", what, str(error), "Mend that first: until then no process adds or reads."
+            "fail", what, str(error), "Correct that first: until then no process adds or reads."
         )
     if there is None:
         remedy = (
@@ -151,7 +151,7 @@ def _shape(call: Call, strong: bool) -> Finding:
     lacking += ["the mode of the table"] if strong and not there.is_strong else []
     if lacking and not wrong:
         says = (
-            f"lacks {' '.join(lacking)}; nothing refuses a process without them, which adds "
+            f"lacks {' '.join(lacking)}; nothing refuses a process without them, though it adds "
             "past them"
         )
         remedy = (

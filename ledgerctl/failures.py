@@ -26,7 +26,7 @@ MEANINGS: tuple[tuple[type[errors.LedgerError], int, str], ...] = (
     (
         errors.InvalidSettings,
         USAGE,
-        "Options win over the environment: `ledgerctl COMMAND --help` names both.",
+        "Options take precedence over the environment: `ledgerctl COMMAND --help` names both.",
     ),
     (errors.InvalidInput, USAGE, ""),
     (errors.TableMismatch, DATA, "`ledgerctl doctor` looks at the table's shape."),
@@ -51,7 +51,7 @@ MEANINGS: tuple[tuple[type[errors.LedgerError], int, str], ...] = (
         DATA,
         "`ledgerctl standing COUNTER` shows what is left, held and on its way.",
     ),
-    (errors.PeriodOver, DATA, "Add a correction to a period that is open."),
+    (errors.PeriodOver, DATA, "Add a correction to a period that is still open."),
     (errors.HoldEnded, DATA, "A hold ends once: make a new one, or `add` the change."),
     (errors.GateLost, DATA, "docs/limits.md#when-a-gate-is-gone says what to do."),
     (
@@ -124,8 +124,8 @@ def meaning(failure: BaseException, where: Callable[[], str]) -> Wrong:
             why = failure.why if isinstance(failure, errors.InvalidInput) else str(failure)
             return Wrong(kind, why, remedy, code)
     message = (
-        f"ledgerctl met something that it does not know: {kind}: {failure}. What it wrote "
-        "is unknown."
+        f"ledgerctl failed with an error that it does not know: {kind}: {failure}. It may or may "
+        "not have written something."
     )
     return Wrong(
         UNEXPECTED,

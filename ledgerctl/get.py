@@ -77,7 +77,7 @@ def watch(
     counter: Counter,
     interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two reads.")] = 2.0,
     count: Annotated[
-        int | None, typer.Option(min=1, help="Stop after that many reads; without it, at Ctrl-C.")
+        int | None, typer.Option(min=1, help="Stop after this many reads; without it, at Ctrl-C.")
     ] = None,
 ) -> None:
     """Show a counter's value as it changes, until Ctrl-C. It goes on after a failed read."""

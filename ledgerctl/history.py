@@ -47,7 +47,9 @@ def history(
         str | None, typer.Option(help="From this time on: 2010-12-01T08:26:00Z, or a date in UTC.")
     ] = None,
     until: Annotated[str | None, typer.Option(help="Before this time.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many, the first ones.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Show at most the first so many.")
+    ] = None,
     format_: Annotated[
         Format, typer.Option("--format", help="How to print; --json means jsonl.")
     ] = Format.table,
@@ -103,10 +105,10 @@ def export(
     ] = FileFormat.jsonl,
     scan: Scan = False,
 ) -> None:
-    """Write all changes as a file that `import` takes back.
+    """Write all changes to a file that `import` can read.
 
-    Each has its token, so none counts twice. Strays are among them. Lanes outside --regions are
-    not.
+    Each row has its token, so none counts twice. The file has strays, too. It lacks lanes outside
+    --regions.
     """
     names, seen = chosen(call, counters, prefix, scan=scan)
     late = 0

@@ -128,8 +128,8 @@ class Import:
                 )
             if fields.get("partial") not in (None, False, "", "false"):
                 raise BadRow(
-                    "A row with `partial` counts what is left, and import would add all of it: "
-                    "send it to the queue."
+                    "A row with `partial` may count in part, but import would add all of it: send "
+                    "it to the queue."
                 )
         at = None
         if token is not None:

@@ -38,11 +38,11 @@ from ledgerctl.rows import (
 BATCH = 500
 
 ChangesFile = Annotated[
-    str, typer.Argument(help="A CSV with a header, or JSONL, also .gz; - is standard input.")
+    str, typer.Argument(help="A CSV with a header, or JSONL, plain or .gz; - is standard input.")
 ]
 CounterTemplate = Annotated[str, typer.Option(help='A template: "stock:{stock_code}".')]
 ChangeTemplate = Annotated[
-    str, typer.Option(help='A template; a minus turns the sign: "-{quantity}".')
+    str, typer.Option(help='A template; a minus reverses the sign: "-{quantity}".')
 ]
 KeyTemplate = Annotated[str | None, typer.Option(help='A template: "{invoice}/{line}".')]
 AtTemplate = Annotated[str, typer.Option(help='A template: "{invoiced_at}"; ISO 8601 with a zone.')]
@@ -50,10 +50,11 @@ RegionTemplate = Annotated[
     str | None, typer.Option(help="A template: where you first asked for the change.")
 ]
 OfForm = Annotated[
-    FileFormat | None, typer.Option("--format", help="Else the file's name or first line says it.")
+    FileFormat | None,
+    typer.Option("--format", help="Default: what the file's name or first line says."),
 ]
 Separator = Annotated[
-    str | None, typer.Option(help="Between a CSV's fields, if not a comma: ';' or tab.")
+    str | None, typer.Option(help="What separates a CSV's fields, if not a comma: ';' or tab.")
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check all rows and write nothing to the table.")

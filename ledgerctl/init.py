@@ -138,7 +138,7 @@ def refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = Fal
     answer = call.ask(region, "describe_time_to_live", TableName=settings.table)
     if isinstance(answer, LedgerError):
         call.note(
-            f"{region}: time to live could not be read; it must be off or by {RETIRES}: {answer}",
+            f"{region}: time to live could not be read; it must be off, or by {RETIRES}: {answer}",
             "yellow",
         )
     else:
@@ -189,7 +189,7 @@ def _turned_recovery_on(call: Call, region: str) -> bool:
         call.surroundings.pause(POLL_S)
     why = meaning(answer, call.where)
     message = (
-        f"{region}: point-in-time recovery is not on, and nothing else brings a deleted "
+        f"{region}: point-in-time recovery is not on, and nothing else can bring a deleted "
         f"item back. {why.message}"
     )
     raise Wrong("NoRecovery", message, why.remedy, NO_ANSWER)
@@ -213,5 +213,5 @@ def active(call: Call, region: str, *others: str) -> dict[str, Any]:
         elif not isinstance(answer, TableMissing):  # a replica may not be there yet
             raise answer
         call.surroundings.pause(POLL_S)
-    message = f"The table is not active in {region} yet: {status}. DynamoDB goes on."
-    raise Wrong("NotActive", message, "Run it again later: it goes on.", NO_ANSWER)
+    message = f"The table is not active in {region} yet: {status}. DynamoDB is still at work."
+    raise Wrong("NotActive", message, "Run it again later: it goes on from there.", NO_ANSWER)

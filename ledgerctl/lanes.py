@@ -103,8 +103,8 @@ def chosen(
             ):
                 continue
             remedy = (
-                f"`ledgerctl list` names the counters there are. --prefix {name} takes all "
-                "that begin so."
+                f"`ledgerctl list` names the counters there are. --prefix {name} takes all whose "
+                f"names begin with {name}."
             )
             raise Wrong("NoSuchCounter", f"Nobody has added to {name!r}.", remedy)
     return names, Found([], {})

@@ -23,7 +23,7 @@ from ledgerctl.lanes import Found, found
 from reader.rules import Rules
 from reader.top import BEHIND_S, largest
 
-Begins = Annotated[str | None, typer.Argument(metavar="[PREFIX]", help="As --prefix.")]
+Begins = Annotated[str | None, typer.Argument(metavar="[PREFIX]", help="The same as --prefix.")]
 
 
 class By(StrEnum):
@@ -51,8 +51,10 @@ def list_(
     call: Call,
     begins: Begins = None,
     prefix: Prefix = "",
-    period: Annotated[str, typer.Option(help="Only those of this period, such as 2026-11.")] = "",
-    limit: Annotated[int, typer.Option(min=1, help="Show at most that many.")] = 100,
+    period: Annotated[
+        str, typer.Option(help="Only counters of this period, such as 2026-11.")
+    ] = "",
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many.")] = 100,
     scan: Scan = False,
 ) -> None:
     """List counters by name.
@@ -98,18 +100,18 @@ def top(
     call: Call,
     begins: Begins = None,
     prefix: Prefix = "",
-    by: Annotated[By, typer.Option(help="The number to order by, the largest first.")] = By.value,
-    limit: Annotated[int, typer.Option(min=1, help="Show at most that many.")] = 10,
+    by: Annotated[By, typer.Option(help="What to order by, the largest first.")] = By.value,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many.")] = 10,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Read every tail, for values of this moment.")
+        bool, typer.Option("--exact", help="Read every tail, so that values are up to date.")
     ] = False,
     scan: Scan = False,
 ) -> None:
     """Show the largest counters: list them, and read them a hundred at a time.
 
-    The checkpoint answers for a lane that was folded in the last five minutes, 100 of them a
-    request. Each other lane without a limit costs a request of its own; with --exact, and with --by
-    pending, each lane does.
+    For a lane that was folded in the last five minutes it reads the checkpoint, 100 of them in one
+    request. Each other lane without a limit costs a request of its own, and with --exact or --by
+    pending so does each lane.
     """
     seen = found(call, _prefix_of(begins, prefix), scan=scan)
     behind = 0 if exact or by is By.pending else BEHIND_S

@@ -70,7 +70,7 @@ def _finding(what: str, action: str, answer: Any) -> Finding:
     if isinstance(answer, NotAllowed):
         return Finding("warn", what, f"no: AWS refuses {action}", ROLES)
     if isinstance(answer, LedgerError):
-        return Finding("fail", what, f"{action}: {answer}", "Mend that first.")
+        return Finding("fail", what, f"{action}: {answer}", "Correct that first.")
     return Finding("ok", what, f"AWS allows {action}")
 
 

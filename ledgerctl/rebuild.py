@@ -33,7 +33,7 @@ STOP_COMPACTOR = (
     "(docs/operations/runbooks.md#stop-and-start-the-compactor)."
 )
 STOP_WRITERS = (
-    "Stop all that add to the counter or hold of it "
+    "Stop all that add to the counter or hold a part of it "
     "(docs/operations/runbooks.md#a-limited-counter-after-a-restore)."
 )
 UNDONE = "Nothing was rebuilt."
@@ -44,7 +44,7 @@ def rebuild(
     call: Call,
     counter: Annotated[str | None, typer.Argument(help="The counter's name; or --all.")] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="All counters, by the directory; or by --scan.")
+        bool, typer.Option("--all", help="All counters that the directory names, or a --scan.")
     ] = False,
     scan: Scan = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -54,8 +54,9 @@ def rebuild(
 ) -> None:
     """Write the checkpoints of a counter, or of --all, anew from their segments; asks first.
 
-    It works on the lanes of this Region, after a restore or damage, or when its replica was made
-    again. Of a limited counter it rebuilds all gates, from what they filed.
+    Use it after a restore or damage, or when the replica of this Region was made again. It works on
+    the lanes of this Region. For a limited counter it rebuilds all gates, in every Region, from
+    what they filed.
     """
     if (counter is None) != every:
         remedy = "`ledgerctl list` names the counters there are."
@@ -108,8 +109,8 @@ def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
         failing, code = _planned(call, own, limited, what), DATA
     else:
         warning = (
-            f"{STOP_COMPACTOR} Meanwhile no compactor may work on these lanes, and nobody "
-            "use a limited counter."
+            f"{STOP_COMPACTOR} Until this ends no compactor may work on these lanes, and no "
+            "process may use a limited counter."
         )
         agree(call, yes, warning, f"Rebuild {what}?", UNDONE)
         done, failed = rebuild_all(call, lanes)
@@ -140,7 +141,7 @@ def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
     agree(
         call,
         yes,
-        f"{STOP_COMPACTOR} Meanwhile no compactor may work on these lanes.",
+        f"{STOP_COMPACTOR} Until this ends no compactor may work on these lanes.",
         "Rebuild them?",
         UNDONE,
     )
@@ -174,7 +175,7 @@ def _of_gates(call: Call, counter: str, gates: Gates, yes: bool, dry_run: bool) 
         agree(
             call,
             yes,
-            f"{STOP_WRITERS} In every Region, until this is done.",
+            f"{STOP_WRITERS} Do so in every Region, until this is done.",
             "Rebuild them?",
             UNDONE,
         )

@@ -52,9 +52,11 @@ def _moving(call: Call, sqs: Any, source: str, target: str) -> Iterator[int]:
 
 
 Queue = Annotated[
-    Which, typer.Argument(help="The queue whose dead letters to move; `failed` only counts.")
+    Which, typer.Argument(help="The queue whose dead letters to move; `failed` is only counted.")
 ]
-Stack = Annotated[str | None, typer.Option(help="The service's NAME-STAGE; else the table's name.")]
+Stack = Annotated[
+    str | None, typer.Option(help="The service's NAME-STAGE; default: the table's name.")
+]
 OnlyCount = Annotated[bool, typer.Option("--dry-run", help="Only count the messages.")]
 
 
@@ -65,7 +67,7 @@ def redrive(
     stack: Stack = None,
     dry_run: OnlyCount = False,
 ) -> None:
-    """Send the dead letters of a queue back to it, after you have mended why they failed."""
+    """Send the dead letters of a queue back to it, after you removed the cause of their failure."""
     target = f"{stack or call.settings.table}-{which}"
     source, moved = target if which == "failed" else f"{target}-dlq", 0
     try:

@@ -33,10 +33,10 @@ from ledgerctl.rebuilding import rebuild_all
 ENDED = "verified"
 SWITCH = """\
 Now switch, as docs/deploying.md#restoring-from-a-backup has it:
-1. stop whoever writes to {old}, and let its queues run empty or keep what is in them;
-2. take the stack's table over, with the table's name {new}, and deploy; \
+1. stop everything that writes to {old}, and let its queues run empty or keep their messages;
+2. take the stack's table over, with the table's name {new}, and deploy; set \
 LEDGER_TABLE={new} for processes of your own;
-3. send again what came after {moment}, with the same keys and times: what is there counts once."""
+3. send the changes after {moment} again, with the same keys and times: each counts once."""
 
 
 def _refuse(old: str, to: str, at: str | None, backup: str | None) -> None:
@@ -90,7 +90,7 @@ def restore(
             raise
         done = f"Done so far: {'; '.join(steps.done) or 'nothing'}."
         remedy = (
-            "Run the same command again: it begins at the beginning. Nobody may use the new "
+            "Run the same command again: it begins at the beginning. No process may use the new "
             "table until it ends."
         )
         raise cut_off(failure, new.where, done, remedy) from None

@@ -186,7 +186,7 @@ def _seems(wanted: str, names: Sequence[str], separator: str) -> str:
         return "The file seems to be JSONL: give --format jsonl."
     if line.startswith("sep="):
         return (
-            "The first line is Excel's, and no header: delete it, and give --separator "
+            "The first line is a note for Excel, not a header: delete it, and give --separator "
             f"{line[4:5]!r}."
         )
     for other in SEPARATORS:
@@ -204,8 +204,8 @@ def message_in(row: Mapping[str, Any]) -> Change:
     for name in NAMES:
         if name not in said and name not in OPTIONAL and not (has_time and name == "at"):
             raise BadRow(
-                f"There is no {name!r}. A row is a message; for rows of another form give "
-                "templates." + (f" {NEEDS_NO_AT}" if name == "at" else "")
+                f"There is no {name!r}. Without templates each row is a message; for rows of "
+                "another form give templates." + (f" {NEEDS_NO_AT}" if name == "at" else "")
             )
     try:
         return read(said)

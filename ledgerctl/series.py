@@ -37,16 +37,17 @@ class Every(StrEnum):
 
 StepLength = Annotated[Every, typer.Option(help="How long a step is.")]
 Last = Annotated[
-    int | None, typer.Option(min=1, max=STEPS_MAX, help="So many steps; 30 without --since.")
+    int | None,
+    typer.Option(min=1, max=STEPS_MAX, help="How many steps; default: 30, or all from --since on."),
 ]
 Since = Annotated[
-    str | None, typer.Option(help="From the step of this time on: a time, or a date.")
+    str | None, typer.Option(help="Begin with the step that has this time, or this date.")
 ]
 Until = Annotated[
-    str | None, typer.Option(help="Up to this time, in the future too; without it, now.")
+    str | None, typer.Option(help="End at this time, which may be in the future; default: now.")
 ]
 Zone = Annotated[
-    str | None, typer.Option(help="The time zone of the days, such as Europe/Paris; else UTC.")
+    str | None, typer.Option(help="The time zone of the days, such as Europe/Paris; default: UTC.")
 ]
 Printed = Annotated[Format, typer.Option("--format", help="How to print; --json means jsonl.")]
 
@@ -62,7 +63,7 @@ def series(
     zone: Zone = None,
     format_: Printed = Format.table,
 ) -> None:
-    """Show what changed of a counter by hour, day, week or month."""
+    """Show how a counter changed in each hour, day, week or month."""
     if last is not None and since is not None:
         raise Wrong(
             "Contradiction", "--last and --since both say where to begin.", "Give one of them."

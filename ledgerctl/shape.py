@@ -18,8 +18,8 @@ KEYS = [("pk", "HASH", "S"), ("sk", "RANGE", "S")]
 IMAGES = "NEW_AND_OLD_IMAGES"
 REPLICAS = "replicas for regions"
 TURN_ON = (
-    "A global table and the service need it: `ledgerctl init` turns a missing one on; to change "
-    "one, aws dynamodb update-table --stream-specification "
+    "A global table and the service need it. `ledgerctl init` turns the stream on; to change one "
+    "that is on, aws dynamodb update-table --stream-specification "
     f"StreamEnabled=true,StreamViewType={IMAGES}"
 )
 
@@ -61,8 +61,8 @@ def table_findings(region: str, answer: Mapping[str, Any], single: bool = False)
     protected = bool(table.get("DeletionProtectionEnabled"))
     no_stream: Level = "warn" if single and view == "none" else "fail"
     keys_stay, charged = (
-        "Keys never change: make a table with `init`.",
-        "AWS charges each for every write: drop it.",
+        "Keys never change: make a new table with `ledgerctl init`.",
+        "AWS charges for each index at every write: delete it.",
     )
     unprotected = "Turn it on: aws dynamodb update-table --deletion-protection-enabled"
     return [
@@ -99,7 +99,7 @@ def retiring_findings(region: str, answer: Mapping[str, Any]) -> list[Finding]:
     """Findings where there are periods."""
     status = answer.get("TimeToLiveDescription", {}).get("TimeToLiveStatus", "DISABLED")
     bad, remedy = (
-        "the table deletes no item of one",
+        "the table deletes no items of periods",
         f"`ledgerctl init` turns time to live on, by {RETIRES}.",
     )
     return [
@@ -114,7 +114,7 @@ def backups_findings(region: str, answer: Mapping[str, Any], single: bool = Fals
         "PointInTimeRecoveryDescription", {}
     )
     on = described.get("PointInTimeRecoveryStatus") == "ENABLED"
-    remedy = "Nothing else brings a deleted item back: run `ledgerctl init`, which turns it on."
+    remedy = "Only that can bring a deleted item back: run `ledgerctl init`, which turns it on."
     return [judged(on, f"{region} point-in-time recovery", "on", "off", remedy, "warn")]
 
 
@@ -131,12 +131,12 @@ def replica_findings(settings: Settings, table: Mapping[str, Any]) -> list[Findi
     waiting = " ".join(sorted(region for region, status in replicas.items() if status != "ACTIVE"))
     add = "Add it with `ledgerctl init`, or correct --regions (LEDGER_REGIONS) everywhere."
     name, names = (
-        "Nobody here reads what others add there: name it in every LEDGER_REGIONS.",
+        "Readers here miss what others add there: name it in every LEDGER_REGIONS.",
         "every replica is",
     )
     mode = (
-        "This mode takes only counters with a limit, and no periods: else make a table in the "
-        "default mode."
+        "A table of this mode takes only counters with a limit and without periods. For others "
+        "make a table of the default mode."
     )
     between = "consistency between Regions"
     fits: Level = "warn" if settings.limits and not settings.periods else "fail"

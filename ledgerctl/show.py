@@ -23,8 +23,8 @@ QUOTED = re.compile(r"`[^`]*`")
 COMMAND = re.compile(r"([A-Z_]+=.* )?ledgerctl ")
 NO_BREAK = "\N{NO-BREAK SPACE}"
 NOT_CLOSED = (
-    "not closed: a right has come whose giver is not replicated yet, so the sum may be "
-    "outside its limit"
+    "not closed: a lane got rights from another whose newer state has not reached this Region "
+    "yet, so the sum may be outside its limit"
 )
 
 

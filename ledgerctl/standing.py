@@ -86,11 +86,12 @@ def periods(
         str, typer.Option(help="What a period is: year, month, week, day, hour; or 5h, 30d.")
     ] = "month",
     zone: Annotated[str, typer.Option(help="The time zone of its calendar.")] = "UTC",
-    anchor: Annotated[int, typer.Option(help="Of a month: the day on which it begins.")] = 1,
+    anchor: Annotated[int, typer.Option(help="For months: the day on which each begins.")] = 1,
     begins: Annotated[
-        str | None, typer.Option(help="Of 5h or 30d: when one begins, else as the settings say.")
+        str | None,
+        typer.Option(help="For 5h or 30d: when one of them begins; default: as the settings say."),
     ] = None,
-    last: Annotated[int, typer.Option(min=1, help="How many, up to the current one.")] = 12,
+    last: Annotated[int, typer.Option(min=1, help="How many periods, up to the current one.")] = 12,
 ) -> None:
     """Show the last periods of a counter: value, limit and what is left."""
     first = show.time_typed(begins, zone_of(zone))

@@ -20,7 +20,7 @@ Amount = Annotated[
     int, typer.Argument(help="1 or more, such as 2550.", metavar="AMOUNT", parser=whole_number)
 ]
 Source = Annotated[str, typer.Argument(help="The counter that the amount leaves.")]
-Target = Annotated[str, typer.Argument(help="The counter that it comes to.")]
+Target = Annotated[str, typer.Argument(help="The counter that gets the amount.")]
 LEFT = "`ledgerctl standing COUNTER` shows what is left, held and on its way."
 
 
@@ -46,8 +46,8 @@ def transfer(
     if done.debit is None or done.credit is None:
         where = source if done.debit is None else target
         message = (
-            f"{done.outcome}: the limit of {where} is in the way. Nothing has moved, "
-            "finally for this key."
+            f"{done.outcome}: the limit of {where} is in the way. Nothing has moved, and that is "
+            "final for this key."
         )
         raise Wrong("LimitReached", message, LEFT, DATA)
     fields = {"outcome": done.outcome, "source": source, "target": target, "amount": amount}
@@ -68,7 +68,7 @@ def _finished_by(name: KeyAndTime) -> Iterator[None]:
         raise
     except PeriodOver as over:
         said = " ".join([str(over), *getattr(over, "__notes__", ())])
-        remedy = "No call can finish it. `ledgerctl history` shows what an earlier one has debited."
+        remedy = "No call can finish it. `ledgerctl history` shows what an earlier call debited."
         raise Wrong("PeriodOver", said, remedy, DATA) from None
     except (LedgerError, KeyboardInterrupt) as failure:
         why = str(failure) or type(failure).__name__

@@ -52,7 +52,7 @@ def _limit_set(gates: Gates, given: Mapping[str, int | None], doubt: Doubt) -> P
         for side, need in short:
             if (left := (yield from obtain(gates, lane, side, need))) is not None:
                 beyond = LimitReached(
-                    f"{lane.counter}: the value, together with open holds, is beyond floor={low}, "
+                    f"{lane.counter}: the value and its holds are beyond floor={low}, "
                     f"ceiling={high}. Nothing was written. Set a wider limit, or wait until holds "
                     "end.",
                     counter=lane.counter,

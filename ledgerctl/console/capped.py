@@ -51,7 +51,7 @@ class Capped:
             return (*first, *self._read(kind(several[half:], *others), send))
         raise ReadTooLarge(
             f"This view could take more than {self._purse.most:,} read units, so it was ended. "
-            "Start the console with more --units, or, of a chart, ask for a shorter time."
+            "Start the console with more --units, or ask for a chart of a shorter time."
         )
 
 

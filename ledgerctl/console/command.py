@@ -21,20 +21,23 @@ def console(
     port: Annotated[
         int, typer.Option(min=0, max=65_535, help="Where to serve; 0: any port that is free.")
     ] = 8091,
-    host: Annotated[str, typer.Option(help="This computer; no other is possible.")] = HOST,
+    host: Annotated[
+        str,
+        typer.Option(help="The address to serve at; only this computer's loopback is possible."),
+    ] = HOST,
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Print the address and open no browser.")
     ] = False,
     units: Annotated[
-        int, typer.Option(min=4 * PAGE_UNITS, help="The most read units that one view takes.")
+        int, typer.Option(min=4 * PAGE_UNITS, help="The most read units that one view may take.")
     ] = 4_096,
 ) -> None:
     """Show counters on a page of this computer, until Ctrl-C. It only reads.
 
-    Whoever has the address that it prints reads with your credentials.
+    Anybody who has the address that it prints reads with your credentials.
     """
     if host not in (HOST, "localhost"):
-        why = f"The console listens on {HOST} alone: whoever reaches it reads as you do."
+        why = f"The console listens on {HOST} alone: anybody who reaches it reads with your rights."
         way = f"On the other computer, run ssh -L {port}:{HOST}:{port} with this one's name."
         raise Wrong("OtherHost", why, way)
     call.on_table(ShapeCheck(call.settings).program())  # a table that is not there ends it here

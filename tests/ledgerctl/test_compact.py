@@ -314,7 +314,7 @@ def test_a_dry_run_decides_as_a_rebuild_does_and_writes_nothing(tables: Tables) 
         "fail",
         True,
     )
-    tables("verify c", 1, says="c: its events give no value")
+    tables("verify c", 1, says="c: recounted from all its changes: no value")
     tables.clock.now_ms = soon
     tables.table.alter(CHECKPOINT, version={"N": "1"})
     tables.table.drop(items.note_key(LANE))
