@@ -21,7 +21,7 @@ dynamodb = boto3.client("dynamodb", region_name="eu-west-1")
 
 
 def add(counter: str, shard: int, change: int, key: str, at: datetime) -> None:
-    """The writers, deployed first: to the old counter while it is open."""
+    """Add to the old counter while it is open, then to the ledger. Writers call it."""
     try:
         dynamodb.update_item(
             TableName="old",
@@ -35,7 +35,7 @@ def add(counter: str, shard: int, change: int, key: str, at: datetime) -> None:
 
 
 def value(counter: str) -> int:
-    """The readers, deployed with the writers. Raises RuntimeError during the cut."""
+    """Readers call it. Raises RuntimeError while `move` is at work."""
     shards = old_shards(counter)
     if "opened_at" in shards[0]:
         return reader.read(counter).value
@@ -45,7 +45,7 @@ def value(counter: str) -> int:
 
 
 def move(counter: str) -> None:
-    """The cut, of one counter. Repeat it until it returns."""
+    """Close one old counter and open the new one. Repeat it until it returns."""
     now = {":now": {"S": datetime.now(UTC).isoformat()}}
     closed = [
         dynamodb.update_item(
