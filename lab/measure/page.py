@@ -97,8 +97,7 @@ def filled(
         *groups,
         "a limit holds",
         "write units a change",
-        f"read units after {ONE // 2} changes",
-        f"after {ONE}",
+        f"read units after {ONE} changes",
         f"changes a second of {THREADS} writers, ADD = 1",
     )
     return text.read_text().format(
@@ -136,13 +135,14 @@ def _sum(row: Row, names: Iterable[str]) -> Counted:
 def _choice(row: Row) -> tuple[str, ...]:
     claims, net = row.design.claims, NET * row.design.claims.units
     wrong = (_sum(row, names) for names in GROUPS.values())
+    first, last = (round(read.read_units) for read in row.one.reads)
     return (
         row.design.name,
         _memory(claims.memory) + (", unless a process dies" if not claims.survives_death else ""),
         *(f"{n:,}{net}" for counted in wrong for n in (counted.lost, counted.doubled)),
         LIMITS[claims.limit],
         f"{row.one.write_units:.2f}{', grows' if row.one.grows else ''}",
-        *(f"{read.read_units:.0f}" for read in row.one.reads),
+        f"{last}{', grows' if last > first else ''}",
         f"{row.paces[0].rate:.2f}",
     )
 
