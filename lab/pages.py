@@ -9,6 +9,7 @@ entry. A name without an entry fails the build.
 """
 
 import re
+import tomllib
 from importlib import import_module
 from pathlib import Path
 from posixpath import dirname, join, normpath
@@ -24,6 +25,14 @@ PUBLIC = ("exact_counter", *(f"exact_counter.{name}" for name in sorted(BELOW)))
 """The modules that the reference is made of."""
 
 NAMED = re.compile(r"<code>([A-Z]\w+)((?:\.\w+)?)</code>")
+
+
+def on_config(config: Any) -> Any:
+    """Called by MkDocs once. The repository's address is that of pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    config.repo_url = project["urls"]["Source"]
+    config.repo_name = "/".join(config.repo_url.split("/")[-2:])
+    return config
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
@@ -52,3 +61,13 @@ def on_page_content(html: str, *, page: Any, **_: object) -> str:
         return f'<autoref identifier="{module}.{named[1]}{named[2]}">{named[0]}</autoref>'
 
     return NAMED.sub(link, html)
+
+
+def on_post_page(output: str, **_: object) -> str:
+    """Called by MkDocs for every page, once it is rendered. By this attribute the theme asks GitHub
+    for stars, and a page asks nobody.
+    """
+    return output.replace(' data-md-component="source"', "")
+
+
+on_post_template = on_post_page  # of 404.html
