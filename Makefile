@@ -104,7 +104,7 @@ mutants: $(VENV)/.made $(ENGINE)/.made ## change lines of the code by a seed: th
 
 WHEEL     := $(CURDIR)/build/wheel
 ALIAS     := $(CURDIR)/tests/wheel/alias# `ledger` is `exact_counter.ledger` there
-ON_WHEEL  := -P -m pytest -q -o pythonpath=
+ON_WHEEL  := -P -m pytest -q -p on_wheel -o pythonpath=
 PYTHON313 ?= python3.13 $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python)
 dist: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## build wheel and sdist, check them, and test the wheel with the oldest packages and on Lambda's Python; PYTHON313=...
 	@rm -rf dist $(WHEEL)
