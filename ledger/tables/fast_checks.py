@@ -18,7 +18,8 @@ from botocore.utils import get_environ_proxies
 
 from ledger.core.errors import InvalidSettings
 
-OWN = ("botocore.", "ledger.", "aws_lambda_powertools.shared.user_agent.")
+OURS = __name__.removesuffix("tables.fast_checks")  # in the wheel it begins with "exact_counter."
+OWN = ("botocore.", OURS, "aws_lambda_powertools.shared.user_agent.")
 """Whose handlers may be registered: FastClient follows botocore's rules, and emits our events. That
 of Powertools adds its name to the User-Agent header, and sees nothing.
 """
