@@ -67,12 +67,18 @@ def absolute(readme: str, source: str, version: str) -> str:
 
 class Below(build_py):
     def run(self) -> None:
-        shutil.rmtree(self.build_lib, ignore_errors=True)  # what an earlier build left
+        # another folder, of --build-lib, may have files of somebody else
+        if Path(self.build_lib).resolve().is_relative_to(ROOT.resolve() / "build"):
+            shutil.rmtree(self.build_lib, ignore_errors=True)  # what an earlier build left
         super().run()
-        if not self.editable_mode:
-            packages = {name.removeprefix(DOOR).partition(".")[0] for name in self.packages}
-            for file in Path(self.build_lib).rglob("*.py"):
-                file.write_bytes(below(file.read_text("utf-8"), packages - {DOOR[:-1]}).encode())
+
+    def build_module(self, *module: str) -> tuple[str, bool]:
+        name, is_new = super().build_module(*module)
+        if is_new and not self.editable_mode:
+            packages = {package.removeprefix(DOOR).partition(".")[0] for package in self.packages}
+            file = Path(name)
+            file.write_bytes(below(file.read_text("utf-8"), packages - {DOOR[:-1]}).encode())
+        return name, is_new
 
 
 class AsItIs(editable_wheel):

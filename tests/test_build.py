@@ -2,13 +2,17 @@
 
 import ast
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from setuptools import Distribution  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).parents[1]
-below = runpy.run_path(str(ROOT / "setup.py"))["below"]
+SETUP = runpy.run_path(str(ROOT / "setup.py"))
+below = SETUP["below"]
 PACKAGES = {"ledger", "reader"}
+BELOW = ("compactor", "ledger", "ledgerctl", "reader", "simulator")
 
 CLONE = '''"""`from ledger import x` in a docstring."""
 from __future__ import annotations
@@ -61,14 +65,19 @@ def test_an_import_that_binds_another_name_there_is_refused(line: str) -> None:
         below(f"import os\n{line}\n", PACKAGES)
 
 
+def nodes(*packages: str) -> Iterator[tuple[str, ast.AST]]:
+    """Every node of the code of these packages, with its file."""
+    for package in packages:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                yield str(path.relative_to(ROOT)), node
+
+
 def test_a_module_named_by_a_string_is_relative() -> None:
     """Or it would be the clone's, and in the wheel anybody's."""
-    packages = ("exact_counter", "compactor", "ledger", "ledgerctl", "reader", "simulator")
     calls = [
-        (str(path.relative_to(ROOT)), node)
-        for package in packages
-        for path in sorted((ROOT / package).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        (name, node)
+        for name, node in nodes("exact_counter", *BELOW)
         if isinstance(node, ast.Call) and "import" in ast.unparse(node.func)
     ]
     assert {name for name, _ in calls} == {
@@ -80,3 +89,40 @@ def test_a_module_named_by_a_string_is_relative() -> None:
     for name, call in calls:
         assert ast.unparse(call.func) == "import_module"
         assert len(call.args) == 2, name
+
+
+def built(clone: Path, build_lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Build a package `ledger` of one file, as the wheel's are built."""
+    for path in (clone / "ledger", build_lib):
+        path.mkdir(parents=True)
+    monkeypatch.chdir(clone)
+    (clone / "ledger" / "__init__.py").write_text("from ledger import x")
+    (build_lib / "other.py").write_text("from ledger import y")
+    distribution = Distribution(
+        {
+            "packages": ["exact_counter.ledger"],
+            "package_dir": {"exact_counter.ledger": "ledger"},
+            "script_name": "setup.py",
+        }
+    )
+    command = SETUP["Below"](distribution)
+    monkeypatch.setitem(type(command).run.__globals__, "ROOT", clone)
+    command.ensure_finalized()
+    command.build_lib = str(build_lib)
+    command.run()
+    file = build_lib / "exact_counter" / "ledger" / "__init__.py"
+    assert file.read_text() == "from exact_counter.ledger import x"
+
+
+def test_a_build_forgets_an_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built(tmp_path, tmp_path / "build" / "lib", monkeypatch)
+    assert not (tmp_path / "build" / "lib" / "other.py").exists()
+
+
+def test_a_build_leaves_what_is_not_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`setup.py build --build-lib` may name a folder that has other files."""
+    elsewhere = tmp_path / "elsewhere"
+    built(tmp_path / "clone", elsewhere, monkeypatch)
+    assert (elsewhere / "other.py").read_text() == "from ledger import y"
