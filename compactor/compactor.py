@@ -32,7 +32,7 @@ from ledger.tables.dynamo import table_of
 from ledger.tables.failures import DynamoDBClient
 
 WORKERS = 8
-"""Lanes that `run` compacts at once; one on a table that needs that (`ledger.requests.Table`)."""
+"""Lanes that `run` compacts at once; one on a table with `one_at_a_time`."""
 
 
 def _outcome_of(report: Report) -> str:

@@ -1,4 +1,4 @@
-"""`ledger.aio`: the ledger for asyncio."""
+"""The ledger for asyncio: `exact_counter.aio` has it."""
 
 from ledger.client.aio import AsyncHold, AsyncHolds, AsyncLedger, Named
 

@@ -1,4 +1,4 @@
-"""`ledger.conditions`: what a write may require of an item."""
+"""What a write may require of an item."""
 
 from ledger.core.conditions import (
     Absent,

@@ -1,4 +1,4 @@
-"""`ledger.errors`: every error of this library."""
+"""Every error of this library: `exact_counter.errors` has them."""
 
 from ledger.core import errors
 from ledger.core.errors import (

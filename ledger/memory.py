@@ -1,4 +1,4 @@
-"""`ledger.memory`: a table in memory, for your tests."""
+"""A table in memory, for your tests: `exact_counter.testing` has it."""
 
 from ledger.tables.memory import TOKEN_MS, MemoryTable
 

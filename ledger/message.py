@@ -1,4 +1,4 @@
-"""`ledger.message`: a change as JSON, as queues carry it."""
+"""A change as JSON, as queues carry it."""
 
 from ledger.client.message import (
     CHECKS,

@@ -1,4 +1,4 @@
-"""`ledger.queue`: changes through SQS."""
+"""Changes through SQS: `exact_counter.queue` has them."""
 
 from ledger.client.queue import (
     AGAIN,

@@ -1,4 +1,4 @@
-"""`ledger.requests`: what a table is asked and answers."""
+"""What a table is asked and answers."""
 
 from ledger.core.requests import (
     ITEM_BYTES_MAX,

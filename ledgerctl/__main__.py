@@ -1,4 +1,4 @@
-"""`ledgerctl`, and `python -m ledgerctl`."""
+"""`ledgerctl`, and `python -m exact_counter`."""
 
 import signal
 import sys

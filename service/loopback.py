@@ -1,4 +1,4 @@
-"""Who may ask a server of the service on this computer: what `ledger.core.loopback` says."""
+"""Who may ask a server of the service on this computer: what ledger/core/loopback.py says."""
 
 from ledger.core.loopback import HOST, OfLoopback, authorities, refusal
 

@@ -1,6 +1,7 @@
 """setup.py: the imports of the wheel. tests/wheel has the wheel itself."""
 
 import ast
+import re
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,11 +9,19 @@ from pathlib import Path
 import pytest
 from setuptools import Distribution  # type: ignore[import-untyped]
 
+from exact_counter import Compactor, Ledger, Reader
+
 ROOT = Path(__file__).parents[1]
 SETUP = runpy.run_path(str(ROOT / "setup.py"))
 below = SETUP["below"]
 PACKAGES = {"ledger", "reader"}
 BELOW = ("compactor", "ledger", "ledgerctl", "reader", "simulator")
+SIDES = {"compactor": Compactor, "ledger": Ledger, "reader": Reader}
+PATH = re.compile(
+    rf"(?<![\w./])(?:({'|'.join(BELOW)})\.(\w+)|(?:from|import) (?:{'|'.join(BELOW)})\b)"
+    rf"|^(?:{'|'.join(BELOW)})\.$"
+)
+"""A module of the clone in a text, or the beginning of all modules of a package."""
 
 CLONE = '''"""`from ledger import x` in a docstring."""
 from __future__ import annotations
@@ -89,6 +98,33 @@ def test_a_module_named_by_a_string_is_relative() -> None:
     for name, call in calls:
         assert ast.unparse(call.func) == "import_module"
         assert len(call.args) == 2, name
+
+
+def paths_in(text: str) -> list[str]:
+    """The modules that a text names; "ledger.add" is no module but a call's name."""
+    return [
+        found[0]
+        for found in PATH.finditer(text)
+        if not (found[1] in SIDES and hasattr(SIDES[found[1]], found[2]))
+    ]
+
+
+def test_no_text_names_a_module_that_the_wheel_does_not_have() -> None:
+    """Its reader has `exact_counter` alone. In a comparison such a name would never be found."""
+    assert paths_in("`ledger.errors`, reader.Nobody, from ledger import") == [
+        "ledger.errors",
+        "reader.Nobody",
+        "from ledger",
+    ]
+    assert paths_in("ledger.") == ["ledger."]
+    assert not paths_in("exact_counter.errors, ledger.add, ledger/core/errors.py, the ledger.")
+    found = {
+        f"{name}:{node.lineno}: {path}"
+        for name, node in nodes("exact_counter", *BELOW, "service")
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for path in paths_in(node.value)
+    }
+    assert not found
 
 
 def built(clone: Path, build_lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:

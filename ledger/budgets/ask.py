@@ -22,9 +22,7 @@ from ledger.core.settings import Settings
 from ledger.tables import aio
 
 Program = Generator[Callable[[Any], Any], Any, Result]
-"""Yields functions of the ledger, and gets their answers or the errors of `ledger.errors` that
-they raise.
-"""
+"""Yields functions of the ledger, and gets their answers or the errors that they raise."""
 
 _going_on: set[asyncio.Task[Any]] = set()
 """The tasks that go on, because an event loop keeps no task alive itself."""

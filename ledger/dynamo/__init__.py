@@ -1,1 +1,1 @@
-"""Public names for those who make clients themselves; the code is in `ledger.tables`."""
+"""Public names for those who make clients themselves; the code is in ledger/tables."""

@@ -1,4 +1,4 @@
-"""`ledger.dynamo.aio`: DynamoDB for asyncio."""
+"""DynamoDB for asyncio: `exact_counter.aio` has it."""
 
 from ledger.tables.aio import AsyncClient, AsyncDynamoTable, awaited, make_async_client
 
