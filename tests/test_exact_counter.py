@@ -3,7 +3,9 @@
 import subprocess
 import sys
 from importlib import import_module
+from inspect import isclass, isfunction, signature
 from pathlib import Path
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -49,6 +51,32 @@ def test_a_module_below_the_door_has_what_it_says(name: str) -> None:
     module = import_module(f"exact_counter.{name}")
     assert module.__all__
     assert all(hasattr(module, each) for each in module.__all__)
+
+
+def public(name: str) -> list[Any]:
+    """The functions and classes that a module of the door has, and their methods."""
+    module = import_module(name)
+    found: list[Any] = []
+    for each in (getattr(module, name) for name in module.__all__):
+        if isfunction(each):
+            found.append(each)
+        elif isclass(each) and not issubclass(each, Exception):
+            methods = [
+                each.__dict__[name]
+                for name in each.__dict__
+                if name == "__init__" or not name.startswith("_")
+            ]
+            found += [each, *filter(isfunction, methods)]
+    return found
+
+
+@pytest.mark.parametrize("module", ["", ".aio", ".budgets", ".queue", ".testing"])
+def test_the_types_of_what_is_public_are_there_when_code_runs(module: str) -> None:
+    """What makes objects from a class's types, such as a framework's injection, reads them."""
+    for each in public(f"exact_counter{module}"):
+        get_type_hints(each)
+        if isfunction(each):
+            signature(each, eval_str=True)
 
 
 SIDES = {"compactor", "ledger", "reader", "simulator", "ledgerctl"}

@@ -15,7 +15,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
@@ -31,6 +31,8 @@ from ledger.tables.failures import FAILED
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
+else:  # its types are not installed with this library
+    SQSClient = Any
 
 ENTRIES_MAX = 10
 """Messages of one SendMessageBatch."""

@@ -19,8 +19,6 @@ from ledger.core.errors import ItemTooLarge
 ITEM_BYTES_MAX = 400 * 1024
 
 Result = TypeVar("Result")
-Program = Generator["Request", Any, Result]
-"""A step of the protocol: yields requests, is sent their answers, returns its result."""
 
 
 class Key(NamedTuple):
@@ -277,6 +275,8 @@ Request = (
     | Pause
     | Now
 )
+Program = Generator[Request, Any, Result]
+"""A step of the protocol: yields requests, is sent their answers, returns its result."""
 
 
 class Table(Protocol):
