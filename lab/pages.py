@@ -31,7 +31,7 @@ def on_config(config: Any) -> Any:
     """Called by MkDocs once. The repository's address is that of pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     config.repo_url = project["urls"]["Source"]
-    config.repo_name = "/".join(config.repo_url.split("/")[-2:])
+    config.repo_name = "Source code"
     return config
 
 
