@@ -86,15 +86,11 @@ def filled(
 ) -> str:
     """PAGE or TABLES. seeds: how many the accuracy had. facts: the date, the engine, and where the
     events of the bill came from."""
-    groups = (
-        head
-        for group in GROUPS
-        for head in (f"{group}: lost of {_events(rows, group):,}", f"{group}: doubled")
-    )
+    faults = list(_faults(rows))
     choice = (
         "",
         "the same change again counts once",
-        *groups,
+        *(fault.head for fault in faults),
         "a limit holds",
         "write units a change",
         f"read units after {ONE} changes",
@@ -102,7 +98,7 @@ def filled(
     )
     return text.read_text().format(
         **facts,
-        choice=_table(choice, map(_choice, rows)),
+        choice=_table(choice, (_choice(row, faults) for row in rows)),
         rivals=_table(RIVALS, (rival.cells() for rival in rivals)),
         refusing=_who(rows, lambda claims: claims.mismatch),
         listing=_who(rows, lambda claims: claims.history),
@@ -123,23 +119,38 @@ def _table(first: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _events(rows: Iterable[Row], group: str) -> int:
-    """How many events each design got in these scenarios; all get the same."""
-    return max(_sum(row, GROUPS[group]).events for row in rows)
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A column of lost or of doubled events. scenarios: those that it sums."""
+
+    head: str
+    kind: str
+    scenarios: Sequence[str]
+
+
+def _faults(rows: Sequence[Row]) -> Iterator[Fault]:
+    """The columns in which some design has more than 0."""
+    for group, names in GROUPS.items():
+        events = max(_sum(row, names).events for row in rows)  # each design gets the same
+        of = f" of {events:,}"
+        for kind in ("lost", "doubled"):
+            if any(getattr(_sum(row, names), kind) for row in rows):
+                yield Fault(f"{group}: {kind}{of}", kind, names)
+                of = ""
 
 
 def _sum(row: Row, names: Iterable[str]) -> Counted:
     return sum((row.faults[name] for name in names), Counted())
 
 
-def _choice(row: Row) -> tuple[str, ...]:
+def _choice(row: Row, faults: Iterable[Fault]) -> tuple[str, ...]:
     claims, net = row.design.claims, NET * row.design.claims.units
-    wrong = (_sum(row, names) for names in GROUPS.values())
+    wrong = (getattr(_sum(row, fault.scenarios), fault.kind) for fault in faults)
     first, last = (round(read.read_units) for read in row.one.reads)
     return (
         row.design.name,
         _memory(claims.memory) + (", unless a process dies" if not claims.survives_death else ""),
-        *(f"{n:,}{net}" for counted in wrong for n in (counted.lost, counted.doubled)),
+        *(f"{number:,}{net}" for number in wrong),
         LIMITS[claims.limit],
         f"{row.one.write_units:.2f}{', grows' if row.one.grows else ''}",
         f"{last}{', grows' if last > first else ''}",

@@ -192,13 +192,14 @@ def test_a_wrong_row_ends_with_1_and_leaves_the_page(
             publish(rows, rivals, path, 1, **FACTS)
         assert (ended.value.code, path.read_text()) == (1, "as it was"), (rows, rivals)
     longer = replace(UNITS, reads=(Charge(1, 1, 0), Charge(1, 2, 0)))
-    found_so = [right, replace(row_of("item collection"), one=longer)]
-    publish(found_so, [once, died, replace(twice, name="a rival")], path, 1, **FACTS)
-    assert "| this library | for ever | 0 | 0 | 0 | 0 | no |" in path.read_text()
-    assert "| no | 0.00 | 2, grows |" in path.read_text()
+    doubles = replace(row_of("atomic ADD", crash=replace(RIGHT, doubled=3)), one=longer)
+    publish([right, doubles], [once, died, replace(twice, name="a rival")], path, 1, **FACTS)
+    assert "counts once | one Region: doubled of " in path.read_text()
+    assert "| this library | for ever | 0 | no |" in path.read_text()
+    assert "| atomic ADD | no | 3 | in one Region | 0.00 | 2, grows |" in path.read_text()
     assert "| a rival | 1.00 | 1.00 | 1.00 | 1 | 2 | 1 |" in path.read_text()
     assert "| pynamodb | failed | failed | failed |" in path.read_text()
-    assert "be listed in this library; item collection." in path.with_suffix(".txt").read_text()
+    assert "be listed in this library." in path.with_suffix(".txt").read_text()
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(FAULTS)
 
 
