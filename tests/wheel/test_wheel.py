@@ -105,6 +105,12 @@ def test_what_an_earlier_build_left_is_not_shipped(tmp_path: Path) -> None:
         assert sorted(built.namelist()) == sorted(wheel.namelist())
 
 
+def test_setuptools_will_go_on_to_ship_what_it_ships() -> None:
+    """It warns of files that a later one leaves out."""
+    assert "Successfully built" in (said := (ROOT / "build" / "dist.txt").read_text())
+    assert "would be ignored" not in said
+
+
 @pytest.fixture(scope="module")
 def metadata() -> Metadata:
     with zipfile.ZipFile(WHEEL) as wheel:
