@@ -100,8 +100,11 @@ __all__ = [
 ]
 
 
+_BELOW = ("aio", "budgets", "errors", "fast", "queue", "testing")
+
+
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in __all__ and name not in _BELOW:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return globals().setdefault(name, _found(name))
 
@@ -111,9 +114,9 @@ def __dir__() -> list[str]:
 
 
 def _found(name: str) -> Any:
-    if name == "errors":
+    if name in _BELOW:
         # `from exact_counter import errors` would ask `__getattr__` again, without end
-        return import_module(".errors", __name__)
+        return import_module(f".{name}", __name__)
     if name in ("Compactor", "Report", "Verification"):
         import compactor as side
 

@@ -51,6 +51,8 @@ def test_a_module_below_the_door_has_what_it_says(name: str) -> None:
     module = import_module(f"exact_counter.{name}")
     assert module.__all__
     assert all(hasattr(module, each) for each in module.__all__)
+    if name != "pytest_plugin":
+        assert exact_counter.__getattr__(name) is module
 
 
 def public(name: str) -> list[Any]:
@@ -91,6 +93,8 @@ SIDES = {"compactor", "ledger", "reader", "simulator", "ledgerctl"}
         ("from exact_counter import Reader", {"ledger", "reader"}),
         ("from exact_counter import Compactor", {"ledger", "compactor"}),
         ("from exact_counter import budgets, queue", {"ledger"}),
+        ("import exact_counter; exact_counter.budgets, exact_counter.queue", {"ledger"}),
+        ("import exact_counter; exact_counter.testing", {"ledger", "simulator"}),
     ],
 )
 def test_an_import_loads_its_side_alone(code: str, loaded: set[str]) -> None:
