@@ -111,6 +111,7 @@ dist: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## build wheel and sdist, ch
 	@mkdir -p build
 	@$(BIN)/python -m build --no-isolation --outdir dist . > build/dist.txt 2>&1 || { cat build/dist.txt; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(WHEEL) dist/*.whl
+	@rm -rf exact_counter.egg-info # of the build: pytest would find the plugin in the clone, too
 	@PYTHONPATH=$(WHEEL):$(ALIAS):$(CURDIR)/$(OLDEST) $(BIN)/python -c 'import ledger, exact_counter.ledger as l; assert l is ledger; assert "$(WHEEL)" in l.__file__, l.__file__'
 	@PYTHONPATH=$(WHEEL):$(ALIAS):$(CURDIR)/$(OLDEST) $(BIN)/python $(ON_WHEEL) \
 	  tests/ledger tests/reader tests/ledgerctl/test_app.py tests/ledgerctl/test_failures.py $(ARGS)

@@ -85,4 +85,4 @@ __all__ = [
 
 for _name in __all__:
     if isinstance(_error := getattr(errors, _name), type):
-        _error.__module__ = __name__  # as a traceback shows it, and users import it
+        _error.__module__ = __name__  # a traceback names this module, and none below it
