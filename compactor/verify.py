@@ -42,7 +42,7 @@ class LaneCheck:
 @dataclass(frozen=True, slots=True)
 class Verification:
     """A recounted counter. `value`: the sum of every change in its lanes, strays included; None if
-    nobody can say.
+    a lane is too damaged to say.
 
     `unread`: lanes of the counter that hold something, and that no reader of the settings looks at.
     """

@@ -2,10 +2,10 @@
 
 Rule 1: The clean comes first. By now the last visit's commit has reached the other Regions; right
 after a commit of its own it would wait for them, at every visit of a busy lane.
-Rule 2: A clean only saves storage, so its failure postpones nothing else. Damage that it met is
+Rule 2: A clean only saves storage, so its failure postpones nothing else. Damage that it found is
 raised when the lane is folded and settled.
 Rule 3: A whole visit looks for strays among all entries at or below the watermark. Any other
-settles those that the clean met: it is for a service whose messages name strays.
+settles those that the clean found: it is for a service whose messages name strays.
 """
 
 from typing import Any

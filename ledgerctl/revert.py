@@ -1,7 +1,7 @@
 """`revert`: takes a change back by adding its opposite.
 
 Rule 1: The opposite has the time of the change, so it corrects the day of the change, and a key
-that follows from its token, so it counts once, whoever runs it and however often.
+that follows from its token, so it counts once, however many people run it and however often.
 Rule 2: It goes where the change is, to a lane of the same Region. Of a limited counter the gate
 decides.
 Rule 3: `revert` looks for the change in the history, and then among the strays, which a settle will

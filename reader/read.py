@@ -34,13 +34,12 @@ def restart(
     attempt: Callable[[Instant], Program[tuple[Found | None, bool]]],
     read_time_max_ms: int,
 ) -> Program[tuple[Instant, Found]]:
-    """Run attempts until one is whole: when that one began, and what it found. One that took too
-    long does not count, nor one that met a checkpoint without its segments, because a replica does
-    not hold them all yet.
+    """Run attempts until one is whole: when that one began, and what it found. An attempt that took
+    too long does not count. Nor does one that found a checkpoint without its segments: a replica
+    does not hold them all yet.
 
     attempt(began) returns what it found, or None when segments are missing, and whether its time is
-    bounded.
-    Raises ReadTooSlow, NotYetReplicated and what an attempt raises.
+    bounded. Raises ReadTooSlow, NotYetReplicated and what an attempt raises.
     """
     for _ in range(STARTS_MAX):
         began: Instant = yield Now()

@@ -33,8 +33,9 @@ class Reader:
     """Reads counters in this Region. It is thread-safe: make one in each process and keep it.
 
     ttl: for how many seconds `value` and `values` may answer from the cache. consistent: whether
-    reads are strongly consistent in this Region (twice the read units); with False they may lag as
-    a replica node lags, and are true sums too. client, clock, table and observe as for Ledger.
+    reads are strongly consistent in this Region (twice the read units); with False a read may miss
+    the newest changes, but counts each change that it sees exactly once, too. client, clock, table
+    and observe as for Ledger.
     """
 
     def __init__(
@@ -135,8 +136,8 @@ class Reader:
         limit: int = 100,
     ) -> HistoryPage:
         """The next `limit` entries of `history` above `after`. For each lane it reads a part of the
-        segments, and of a tail the page and what packs may hold in between: about ten seconds of
-        it, whatever the limit.
+        segments. Of a tail it reads the page, and about ten seconds more whatever the limit is,
+        because packs may hold entries in between.
 
         It reads every segment of each range of time that the page touches, one for each settle that
         the range has seen, and holds no more than the page and 1 MB of segments in memory.
@@ -165,7 +166,7 @@ class Reader:
 
         `until` may lie in the future, so that a chart of today goes on to midnight. Steps that
         begin after the series' `as_of` have no changes, except those of a clock that is ahead;
-        their value is the one of now.
+        their value is the current one.
 
         every: "hour", "day", "week" (from Monday), "month" or a timedelta. zone: the IANA name of
         the zone whose days these are, default UTC; hours and timedeltas count from its midnight
@@ -272,9 +273,10 @@ class Reader:
 
     @observed("reader.holds", READ)
     def holds(self, counter: str) -> list[Hold]:
-        """The open holds of a limited counter, those that end first, first. It reads at the home of
-        each lane: one request for the gates of a Region, one for each lane, and two or three for
-        each hundred filed holds. It is for operators, because it grows with the number of holds.
+        """The open holds of a limited counter; the one that ends next comes first. It reads at the
+        home of each lane: one request for the gates of a Region, one for each lane, and two or
+        three for each hundred filed holds. It is for operators, because its cost grows with the
+        number of holds.
 
         Raises InvalidInput (a counter without a limit), LimitMismatch, DamagedItem and the
         TableErrors.

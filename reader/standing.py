@@ -4,7 +4,8 @@ Rule 1: what is left, what is held and what counts sum to the limit, so what is 
 the others.
 Rule 2: the copies of other Regions' gates are each of their own moment; `here` is certain in a
 strong read.
-Rule 3: what a hold set aside is left when its time is over, because whoever is short of it ends it.
+Rule 3: what a hold had set aside is left when its time is over, because a call that is short of it
+ends the hold.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,13 +49,13 @@ class Standing:
     """Where a limited counter stands.
 
     value: the sum of the changes that count; count: how many they are. floor, ceiling: the limit as
-    it is set now; a period's ceiling with what it took from the period before, and also with what
-    it passed on to the next one.
-    available: how much is left in all Regions together, with what holds set aside whose time is
-    over; of holds that were filed, those of one page of each lane of this Region. here: the part of
-    that which this Region gives without a request to another; moving: the part of it on its way
-    between lanes. held: what open holds set aside. as_of, closed: as for a Balance. carried: what a
-    period passed on to the next one, ever, and is left no longer; took: what it has from the one
+    it is set now. A period's ceiling includes what it took from the period before, even what it
+    passed on to the next one.
+    available: how much is left in all Regions together. It includes what holds had set aside whose
+    time is over; for filed holds it counts one page of each lane of this Region. here: the part of
+    it that this Region gives without a request to another; moving: the part of it on its way
+    between lanes. held: what open holds set aside. as_of, closed: as for a Balance. carried: all
+    that a period passed on to the next one, and no longer has; took: what it got from the period
     before.
     """
 

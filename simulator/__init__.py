@@ -10,9 +10,9 @@ Replayed      the same choices, from a list
 
 Theory of operation. A program of the shipped code yields a request; the world answers it, at one
 step. Between two steps the world does what it does by itself: an item arrives in another Region, an
-item of a transaction becomes visible, a late write applies, a Region is cut off. Whatever could go
-one way or another is a pick of the choices, and nothing else is random. So the same picks are the
-same history, and whoever finds a wrong one can replay and shorten it.
+item of a transaction becomes visible, a late write applies, a Region is cut off. Where something
+could go one way or another, the choices pick, and nothing else is random. So the same picks are the
+same history, and you can replay a wrong one and shorten it.
 
     choices.py    the picks               world.py     the Regions' replicas, and what is on its way
     faults.py     how often each fault    cells.py     an item's states in one Region

@@ -1,7 +1,7 @@
 """Fixtures of pytest for the tests of your own code; the wheel registers this file as a plugin.
 
-Rule 1: pytest loads it in every run of whoever has the wheel. So it imports pytest alone, and each
-fixture what it needs.
+Rule 1: pytest loads it in every run where the wheel is installed. So it imports pytest alone, and
+each fixture what it needs.
 Rule 2: nothing outlives a test: each has tables, clock and clients of its own.
 """
 

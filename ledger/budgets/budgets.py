@@ -111,9 +111,12 @@ class Budgets:
 
 
 class Call:
-    """A call and what it reserved. `with` and `async with` raise OverBudget and what
-    `Ledger.hold_all` raises, before the call; on leaving, SettledOtherwise, NotCounted and what
-    `Ledger.capture` raises, as a note where the block failed: then `close` again.
+    """A call and what it reserved.
+
+    Entering it, by `with` or `async with`, raises OverBudget and what `Ledger.hold_all` raises:
+    then do not make the call. Leaving it raises SettledOtherwise, NotCounted and what
+    `Ledger.capture` raises: then `close` it again. If the block itself failed, its own exception
+    goes on, with such an error as a note.
     """
 
     def __init__(
@@ -132,14 +135,16 @@ class Call:
         self.over: Mapping[str, int] = MappingProxyType({})
         """After the end: how much of the cost each budget refused.
 
-        It counts beside it; after NotCounted nowhere.
+        That part counts in the counter named `over` and the budget's name; after NotCounted it
+        counts nowhere.
         """
 
     def settle(self, cost: int) -> None:
-        """Set what the call costs, all in all; again as you know more. It is written at the end of
-        the block, also after an exception or a cancelled task. Raises InvalidInput for a bad cost:
-        then the estimate counts, or the last cost if that is more, until you set another; and for a
-        call that has ended.
+        """Set the whole cost of the call, and set it again when you know more. The end of the block
+        writes it, also after an exception or a cancelled task.
+
+        Raises InvalidInput for a call that has ended, and for a bad cost: then the estimate counts,
+        or the last cost if that is more, until you set another.
         """
         if self.ended:
             raise InvalidInput(
@@ -198,8 +203,8 @@ class Call:
         """As `close`. If its task is cancelled meanwhile it goes on to its end, and then the task
         is cancelled.
 
-        tries: how often each write is sent until it is decided; with one, the first error is raised
-        at once.
+        tries: how often each write is sent at most, until it is decided; with one, the first error
+        is raised at once.
         """
 
         async def closed() -> None:

@@ -11,8 +11,8 @@ from ledger.core.errors import HoldEnded, LimitReached, PeriodOver, TokenConflic
 class OverBudget(LimitReached):
     """A budget has too little left for an estimate: `counter` names the budget, `available` says
     how much it has left, and `resets_at` when its next period begins. No budget holds anything of
-    the call; if a release failed, a note says so, and that hold ends with its time. Make a new call
-    for a new attempt.
+    the call; if a release failed, a note says so, and that hold ends with its time. To try again
+    make a new call.
     """
 
     def __init__(

@@ -8,8 +8,8 @@ Rule 2: a cost is never dropped. The part above the hold, or after its end, is t
 in the budget as far as that has room, and beside it, in a counter without a limit, for what the
 budget refuses.
 Rule 3: a gate answers a name once, and for ever, a refusal too. Parts of a rest and their names
-follow from the rest alone, so whoever settles again, in any process and whatever room came back,
-gets the same answers and counts nothing twice.
+follow from the rest alone. So a call that settles again, in any process and whatever room came
+back, gets the same answers and counts nothing twice.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ SHOWN_MAX = 130
 
 class Hold:
     """A granted hold: `amount` of `counter` is set aside until `until`, by the clock of a process
-    that is short of it.
+    that needs the amount then.
 
     ends: the Ledger that ends it. The end of a `with` block releases a hold that was not captured
     in it. In another process, with its `id` or a pickle, `Ledger.parse_hold(counter, id)` makes it
@@ -57,7 +57,7 @@ class Hold:
 
     @property
     def until(self) -> datetime:
-        """`at` and the length that `expires` gave, rounded up by a thousandth at most."""
+        """`at` plus the length that `expires` gave, rounded up by a thousandth at most."""
         return to_datetime(until_ms(self.delta.token))
 
     @property

@@ -49,7 +49,7 @@ class Ledger:
 
     client: a boto3 DynamoDB client; without it the ledger makes one with this library's time-outs,
     retries and pool. client="fast": it makes a `FastClient`, which takes a fraction of the CPU,
-    or raises InvalidSettings, which names what speaks against that.
+    or raises InvalidSettings, which names the reason against it.
     clients: by Region, because another Region may decide a limited counter's change. table, tables:
     anything that answers requests, such as a MemoryTable; tables by Region. If the settings have
     several `regions`, a limited counter needs `tables=`: with a `table=` that reaches no other
@@ -83,8 +83,8 @@ class Ledger:
 
     def close(self) -> None:
         """With `gather`: refuse further changes (Unavailable), and return when each change taken
-        before has its outcome. Set a flag in a signal's handler instead, which may have stopped a
-        call that `close` waits for.
+        before has its outcome. Do not call it in a signal's handler, which may have interrupted a
+        call that `close` waits for: set a flag there.
         """
         if self._gatherer is not None:
             self._gatherer.value.close()
@@ -133,11 +133,11 @@ class Ledger:
         part, or nothing, which is LimitReached. `receipt.change` says how much counts. While there
         is enough in this Region it sends one UpdateItem, as `add` does.
 
-        change: 1 to 10**18, either way, on a side that has a limit. The part is what all lanes had,
-        each at a moment of its own since the call began. The same key and `at` have the same answer
-        for ever, a part or a refusal, whatever came since, and another `change` under them asks for
-        nothing more. An `add` under the same key is another change. A call for more than there is
-        brings the rights of all Regions here. The rest is as for `add`.
+        change: 1 to 10**18, or as much below 0, on a side that has a limit. The part is what all
+        lanes had, each read at its own moment during the call. The same key and `at` get the same
+        answer for ever, a part or a refusal, even where more is left later; another `change` under
+        them gets no more. An `add` under the same key is another change. A call for more than is
+        left moves the rights of all Regions to this one. The rest is as for `add`.
 
         Raises what `hold` raises but HoldEnded. No error has a `delta`: after OutcomeUnknown call
         again.
@@ -180,12 +180,12 @@ class Ledger:
         every one.
 
         pack: several changes of a lane within ten seconds travel and stand in one item, at a write
-        unit a KB, 38 changes and more. Each counts exactly once, as always, but nobody learns
-        whether it was there before ("accepted"). Not this call but `clean` and `verify` find
-        another change under a token that is taken: the first of them in the order of the items
-        counts until one is folded, so do not mix `pack` with code that relies on TokenConflict. A
-        change that goes with no other is put alone, with a definite outcome. A put that fails fails
-        for all its changes, each with its own `delta` for `apply`.
+        unit a KB, 38 changes and more. Each counts exactly once, as always, but the answer does not
+        say whether it was there before ("accepted"). If a token already stands for another change,
+        this call does not see that; `clean` and `verify` report it later. Until one of the two is
+        folded, the first in the order of the items counts. So do not mix `pack` with code that
+        relies on TokenConflict. A change that shares no item is put alone, with a definite outcome.
+        If a put fails, all its changes fail, each with its own `delta` for `apply`.
 
         Without `pack` 25 changes travel in one request: a BatchExecuteStatement of conditional
         puts, at the price of a PutItem each, because BatchWriteItem has no conditions. A change
@@ -213,8 +213,8 @@ class Ledger:
         amount: as the change that would count: below 0 it takes what is left above the floor, above
         0 what is left below the ceiling; that side must have a limit. expires: how long it holds
         from `at` on, up to 400 days, rounded up by a thousandth at most. After that the amount is
-        free for others, and whoever needs it removes the hold. The same key with another `expires`
-        makes a second hold. The rest is as for `add`.
+        free for others, and a call that needs it removes the hold. The same key with another
+        `expires` makes a second hold. The rest is as for `add`.
 
         Raises InvalidInput and SettingsMismatch (nothing written), LimitReached (final for its
         key), OutOfReach (nothing decided: call again), HoldEnded (this key's hold was captured,
@@ -251,7 +251,7 @@ class Ledger:
     def release(self, hold: Hold) -> None:
         """Let a hold go: nothing counts, others can take all of it.
 
-        Again: nothing happens. Raises as `capture`.
+        To release it again changes nothing. Raises as `capture`.
         """
         self._run(programs.release(self._rules, hold))
 
@@ -298,8 +298,8 @@ class Ledger:
         region: str | None = None,
     ) -> Transfer:
         """Move `amount`, 1 to 10**18, from one counter to another, exactly once. It makes an `add`
-        to each, and a third one back where the target's limit refuses it. Before it returns, the
-        amount may be in neither, never in both.
+        to each, and where the target's limit refuses that, a third one, which gives the amount back
+        to the source. Before it returns, the amount may be in neither, never in both.
 
         idempotency_key: up to 1,012 bytes. Key, source and target name the transfer: with another
         source or target the same key is another transfer. After any error but InvalidInput repeat
@@ -321,8 +321,8 @@ class Ledger:
         self, counter: str, *, floor: int | None = None, ceiling: int | None = None
     ) -> None:
         """Give one counter another floor, another ceiling or both; a side that you do not name
-        stays. It writes in the Region of the counter's Limit; other counters go on beginning with
-        the limit of the settings.
+        stays. It writes in the Region of the counter's Limit. Other counters still begin with the
+        limit of the settings.
 
         Raises LimitReached when the value with all holds is beyond it (nothing was written),
         InvalidInput for a side that has no limit or a Limit without a region, and what `hold`

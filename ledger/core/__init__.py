@@ -18,12 +18,12 @@ It sends nothing itself, so the same program runs blocking, awaited, in memory, 
 that decides at each `yield` what happens elsewhere meanwhile:
 
     def first(lane):
-        began = yield Now()                      # the clock of whoever drives the program
+        began = yield Now()                      # the clock of the program's driver
         item = yield Get(checkpoint_key(lane))   # the table
         return began, item
 
 One request, from begin to end: a program yields it to `drive`. `Now` is answered from the clock of
-the process. `AtOnce`, which has programs of its own, is answered by whoever can run several. All
-others go to `table.answer`: a request in, its answer out, a failure raised as a LedgerError at the
-`yield`.
+the process. A driver that can run several programs answers `AtOnce`, which holds some. All other
+requests go to `table.answer`: a request in, its answer out, a failure raised as a LedgerError at
+the `yield`.
 """

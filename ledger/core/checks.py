@@ -56,8 +56,8 @@ def wrong_prefix(prefix: object) -> str | None:
     """Why it is no prefix of a setting, and what to write; None for a prefix. Every name begins
     with the empty one.
 
-    A name may hold * and ?. A prefix with one would be a pattern of nobody's, and rule no counter
-    in silence.
+    A name may hold * and ?. A prefix with one looks like a pattern, but would silently apply to no
+    counter.
     """
     if type(prefix) is str and _PREFIX.fullmatch(prefix):
         return None

@@ -106,8 +106,8 @@ class Again(LedgerError):
     """Make the same call again, later and slower: with the same idempotency key and `at` a change
     counts once.
 
-    The base of all errors whose only remedy that is. A call without a key is another change each
-    time: apply `delta`.
+    It is the base of all errors that have no other remedy. Without a key each call makes another
+    change: pass the error's `delta` to `apply` instead.
     """
 
 
@@ -125,7 +125,8 @@ class InvalidInput(LedgerError, ValueError):
 
 
 class ReadTooLarge(InvalidInput):
-    """A read needs more of the table than its reader may take, so it was ended. Ask for less."""
+    """A read needs more read units than its reader may take, so it was ended. Nothing was written.
+    Ask for a shorter time or for fewer entries."""
 
 
 class InvalidCounter(InvalidInput):
@@ -140,16 +141,16 @@ class InvalidChange(InvalidInput):
 
 
 class InvalidKey(InvalidInput):
-    """An idempotency key is not text of 1 to 1,024 bytes, or it or `at` came alone.
+    """An idempotency key is not text of 1 to 1,024 bytes; or you gave a key without `at`, or `at`
+    without a key.
 
     Nothing was written.
     """
 
 
 class InvalidTime(InvalidInput):
-    """A time is not an aware `datetime`, is before 1970, or is more than five minutes ahead.
-    Nothing was written.
-    Or the given `clock` did not answer whole milliseconds since 1970."""
+    """A time is not an aware `datetime`, is before 1970, or is more than five minutes ahead. Or the
+    `clock` that you gave did not return whole milliseconds since 1970. Nothing was written."""
 
 
 class InvalidSettings(InvalidInput):
@@ -180,10 +181,9 @@ class TokenConflict(LedgerError):
     """The same counter, key and time already name another change. Nothing was written: that change
     stays.
 
-    Use a new idempotency key for a change that is really new. A Region that has not received the
-    first change accepts
-    the second: the last writer wins. If a compactor folded the first one before, clean and `verify`
-    report the other.
+    For a change that is really new use a new idempotency key. A Region that has not received the
+    first change yet accepts the second one: then the last writer wins. If a compactor had folded
+    the first one by then, clean and `verify` report the second one.
     counts: the change that counts, where the counter has a limit; else None.
     """
 
@@ -213,9 +213,9 @@ class OutcomeUnknown(TableError, Again):
 
 
 class Unavailable(TableError, Again):
-    """A read got no answer, or a write found no connection and never left this process, or a
-    request's signature or token was too old. Nothing was written. The SDK has used up its retries:
-    check `region`, `endpoint_url` and what the message names, then call again."""
+    """A read got no answer; or a write found no connection, so it never left this process; or the
+    signature or the token of a request was too old. Nothing was written. The SDK has used up its
+    retries: check `region`, `endpoint_url` and what the message names, then call again."""
 
 
 class Throttled(TableError, Again):
@@ -238,7 +238,7 @@ class TransactionConflict(TableError, Again):
 class NotAllowed(TableError):
     """Credentials are missing or lack the permission that the message names.
 
-    Nothing was written. Give them.
+    Nothing was written. Give this process credentials with that permission.
     """
 
     is_denied = False
@@ -268,11 +268,11 @@ class ItemTooLarge(TableError):
 
 
 class DamagedItem(LedgerError):
-    """The item `pk`, `sk` is not what its key says. Nothing was written, and no read takes it for
+    """The item `pk`, `sk` is not what its key says. Nothing was written, and no read counts it as
     0.
 
     Move or correct what a person or another program wrote there. `Compactor.rebuild` recomputes a
-    damaged checkpoint; a damaged segment must come from a backup.
+    damaged checkpoint; restore a damaged segment from a backup.
     """
 
     def __init__(self, pk: str, sk: str, why: str) -> None:
@@ -287,10 +287,10 @@ class LaneDamaged(LedgerError):
     """A lane's checkpoint and segments contradict each other. Nothing was written; the compactor
     leaves the lane alone.
 
-    Only a restore, a replica that was made again or somebody who edits the table can do this. Stop
-    the compactor, look at the lane, then call `Compactor.rebuild`. That raises it of a lane with a
-    gate where segments list a token with
-    two outcomes: only a person can say which of them counts.
+    Only a restore, a replica that was made again or somebody who edits the table can cause this.
+    Stop the compactor, look at the lane, then call `Compactor.rebuild`. Of a limited counter
+    `rebuild` itself raises this error where segments list a token with two outcomes: only a person
+    can say which of them counts.
     """
 
 
@@ -309,9 +309,8 @@ class LaneUnread(LedgerError):
     """A lane that no reader of these settings looks at holds changes: they are in no value. None of
     them is lost.
 
-    Somebody added with other `regions` or `shards`, or without the counter's limit. Correct the
-    settings that are
-    wrong, then move the changes: docs/operations/values.md, `lanes-unread`.
+    A process added with other `regions` or `shards`, or without the counter's limit. Correct the
+    settings that are wrong, then move the changes: docs/operations/values.md, `lanes-unread`.
     """
 
 
@@ -331,16 +330,17 @@ class NotYetReplicated(Again):
 
 class LimitReached(LedgerError):
     """A change or a hold would pass a limit, in all Regions together. Nothing of it counts, and
-    that is final for its token: the same call is refused again, whatever comes back meanwhile. A
+    that is final for its token: the same call is refused again, even when there is room later. A
     new attempt needs a new idempotency key.
 
     counter: whose limit it is. limit: the floor or the ceiling in the way. available: how far the
-    value could still go towards it in all Regions together, from 0 up, also towards a floor.
-    remembered: whether this process read both up to a second before, for another call. replayed:
-    whether the token was refused before this call. Then limit and available are of now, as this
-    Region has the gates; None where it could not read them, or where they are over 100.
-    resets_at: when the period after the counter's begins, by UTC (`Period.end` says it of a zone).
-    None for a counter without periods, and where that has passed.
+    value could still go towards it in all Regions together, 0 or more, also towards a floor.
+    remembered: whether limit and available come from another call of this process, up to a second
+    ago. replayed: whether an earlier call with this token was refused. Then limit and available are
+    read again, from the gates as this Region has them; they are None where that read failed, and
+    for a counter with more than 100 gates.
+    resets_at: when the next period begins, by UTC (`Period.end` says it for a zone). None for a
+    counter without periods, and where that time has passed.
     """
 
     is_decision = True
@@ -363,8 +363,8 @@ class LimitReached(LedgerError):
 class PeriodOver(LedgerError):
     """The counter's period is over, by its name and this clock: it takes no more changes and holds,
     or it can no longer be read, because the table deletes its items. Nothing was written, and no
-    further attempt writes. An earlier attempt whose answer was lost may count: look into the
-    history. counter: its name. since: from when on.
+    further attempt writes. An earlier attempt whose answer was lost may count: its history shows
+    it. counter: its name. since: when that began.
     """
 
     def __init__(self, *args: object, counter: str = "", since: datetime | None = None) -> None:
@@ -376,15 +376,16 @@ class OutOfReach(Again):
     """The rights here are too few, and a Region that may have more did not answer. Nothing was
     decided. Call again.
 
-    Or a lane has more that these settings do not know, and the message names it: the table got a
-    Region or shards since this process began. Give it the settings of the table's shape first.
+    Or a lane that these settings do not know has more, and the message names it: the table got a
+    Region or shards after this process started. Then give the process the settings of the table's
+    shape first.
     """
 
 
 class TransferStuck(Again):
     """A transfer's debit counts, its target refused the credit, and its source refused the refund,
-    because others took the room meanwhile. Nothing is lost. Make room, and the same call again,
-    until a refund counts.
+    because others took the room meanwhile. Nothing is lost. Make room in the source, then repeat
+    the same call until it returns.
     """
 
 
@@ -427,8 +428,8 @@ class GateLost(LedgerError):
 class GaveUp(Again):
     """Others kept writing the item that this call was to write. Nothing is lost.
 
-    A compactor met another compactor, or a commit that was still landing: the next run goes on. A
-    gate changed at each of many tries, or more holds that are over had to end than one call ends:
-    nothing was decided. A gate changed during
-    a rebuild: stop whoever writes it, then rebuild again.
+    A compactor: another compactor was faster, or a commit was still landing. The next run goes on.
+    A change or a hold: the gate changed at each of many tries, or more expired holds had to end
+    than one call can end. Nothing was decided: call again. A rebuild: a gate changed meanwhile.
+    Stop all processes that write it, then rebuild again.
     """

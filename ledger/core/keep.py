@@ -46,8 +46,8 @@ class Keep:
     it may change.
     anchor: for windows (Period(every=)) an aware datetime, a whole hour, at which one of them
     begins by the clock of its own zone. It never changes. A window that begins elsewhere is refused
-    (InvalidCounter), so no two overlap. Without it windows may begin at any hour. It is kept as
-    names are, without its zone: as UTC.
+    (InvalidCounter), so no two overlap. Without it windows may begin at any hour. Like a name, it
+    is kept without its zone, as if its clock showed UTC.
     """
 
     late: timedelta

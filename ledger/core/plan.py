@@ -1,8 +1,8 @@
 """`Plan`: what the settings say of one counter: its lanes, its limit, its period.
 
 Rule 1: of each setting that maps prefixes, the longest prefix that fits the name decides.
-Rule 2: a plan is made once for each counter (`settings.plan_of`), and whoever has it looks nothing
-up. Nobody else looks for prefixes of one counter, and nobody else asks whether a period is over.
+Rule 2: a plan is made once for each counter (`settings.plan_of`), and code that has it looks
+nothing up. No other code looks for the prefixes of one counter, or asks whether a period is over.
 """
 
 from __future__ import annotations

@@ -222,8 +222,8 @@ class Together(NamedTuple):
 
 
 class AtOnce(NamedTuple):
-    """Run programs that raise nothing at once. Answer: what each returns, in order, by whoever
-    drives this program and not by the table.
+    """Run programs that raise nothing at once. Answer: what each returns, in order. The driver of
+    this program gives it, not the table.
     """
 
     parts: tuple[Generator[Any, Any, Any], ...]
@@ -240,7 +240,7 @@ class At(NamedTuple):
 
 
 class Now(NamedTuple):
-    """What time is it? Answer: an Instant, by whoever drives this program and not by the table."""
+    """What time is it? Answer: an Instant. The driver of this program gives it, not the table."""
 
 
 class Instant(NamedTuple):

@@ -1,7 +1,7 @@
 """Running programs: `run` and `drive` answer what one yields, `through` changes it on its way; and
 what several answers to one change mean together.
 
-Rule 1: no error speaks for another attempt. Whoever sends one change in several requests keeps a
+Rule 1: no error speaks for another attempt. Code that sends one change in several requests keeps a
 `Doubt` of them.
 """
 

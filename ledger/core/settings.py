@@ -58,15 +58,16 @@ class Settings:
     hyphens.
     shards: counter-name prefix -> number of shards; the longest prefix that fits decides; a
     counter's number is fixed for its life.
-    limits: counter-name prefix -> Limit, as with shards; a counter of none has no limit.
+    limits: counter-name prefix -> Limit, as with shards; a counter that no prefix fits has no
+    limit.
     thresholds: counter-name prefix -> Thresholds, as with shards, whose crossings the service
-    publishes; they may change. Settings refuse one of a limit (of_ceiling, left) where no counter
-    of its prefix can have that side.
+    publishes; they may change. A threshold that follows a limit (of_ceiling, left) is refused where
+    no counter with its prefix can have that side.
     periods: counter-name prefix -> Keep, as with shards: such a counter's name ends with a period
     ("llm:key:k1@2026-11"), takes changes of that period alone, and retires by itself.
     A table that has a shape refuses other shards, limits and periods and fewer regions
     (SettingsMismatch), and the first use of a limit or of periods that it lacks. unshared_limits:
-    use them though that binds no other process.
+    use such limits and periods all the same, though nothing makes other processes use them.
     allowed_lateness_ms: how long after the instant in its token a delta may arrive without becoming
     a stray.
     keep_ms: how long a folded delta stays after every Region has its checkpoint; above
@@ -306,8 +307,8 @@ class Settings:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, **arguments: Any) -> Settings:
-        """Settings from the arguments, else the environment, else the defaults. Raises
-        InvalidSettings.
+        """Settings from the arguments; for those not given, from the environment; else the
+        defaults. Raises InvalidSettings.
 
         Variables: LEDGER_TABLE, AWS_REGION, LEDGER_REGIONS (with commas), LEDGER_ENDPOINT_URL,
         LEDGER_SHARDS (JSON, {"stock:": 4}), LEDGER_LIMITS (JSON, {"stock:": {"floor": 0}}),
@@ -338,7 +339,7 @@ def plan_of(settings: Settings, name: str) -> Plan:
 
 
 def plans_of(settings: Settings) -> Callable[[str], Plan]:
-    """`plan_of` these settings, for whoever asks it often."""
+    """`plan_of` these settings, for callers that ask it often."""
     # By identity: many Settings may differ in their mappings alone, which their hash leaves out.
     # What is kept refers to its Settings, so nothing else has that id meanwhile.
     plans = _plans.get(id(settings))

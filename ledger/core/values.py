@@ -49,8 +49,8 @@ class Change:
     """One change to one counter, for `Ledger.add_many`; the arguments are those of `add`.
 
     then: makes it a transfer, for a queue alone: this change is below 0, and the same above 0
-    follows if it counts. partial: as much of it counts as is left, as of `add_up_to`; for a queue
-    alone, too.
+    follows if it counts. partial: as much of it counts as is left, as with `add_up_to`; this, too,
+    is for a queue alone.
     """
 
     counter: str
@@ -69,8 +69,8 @@ class CheckedChange(Change):
     """A change whose every field a reader of messages has checked, so that `prepare` does not
     check it again: it has a key, and `at` is at_ms, from 1970 on.
 
-    Only `checked_change` makes one. It equals the Change of the same fields. Whoever copies it,
-    replaces a field or calls its class gets that plain Change, which is checked.
+    Only `checked_change` makes one. It equals the Change of the same fields. To copy it, to replace
+    a field or to call its class gives that plain Change, which is checked.
     """
 
     __slots__ = ("at_ms",)
@@ -234,7 +234,7 @@ class Receipt:
 
     @property
     def change(self) -> int:
-        """What counts: of `add_up_to` perhaps a part of what was asked for."""
+        """What counts: after `add_up_to` it may be a part of the change that you requested."""
         return self.delta.change
 
 

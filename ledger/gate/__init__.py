@@ -31,6 +31,6 @@ Why so, and not otherwise:
 - No Region may wait for another one to sell what it has. So rights are split between lanes, and
   only a lane that is short asks others. The rights in gates, on their way and in open holds are
   together what is left of the limit: lanes that never go below 0 keep it together.
-- Nothing runs beside the calls. Whoever needs the room rolls, and whoever is short ends the holds
-  that are over: no sweeper has to live for a counter to be right.
+- Nothing runs beside the calls. A call that needs room rolls, and a call that is short of rights
+  ends the holds that are over: no sweeper has to run for a counter to be right.
 """

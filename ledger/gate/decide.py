@@ -269,8 +269,8 @@ def add_up_to(gates: Gates, delta: Delta) -> Program[Receipt]:
     """Decide how much of a change counts: all of it, or as much as all lanes have. The receipt's
     delta has what counts.
 
-    Raises as `add`, but without a delta: whoever applied it would ask for all or nothing, under a
-    token that a part may have.
+    Raises as `add`, but without a delta: to apply that would ask for all or nothing, under a token
+    that may stand for a part.
     """
     decision = yield from decide_change(gates, delta, up_to=True)
     decision = yield from shown_now(gates, delta, decision)

@@ -202,7 +202,7 @@ class Gates:
         return Resent(met) if not met or self._may_be_of(lane, gate, met) else None
 
     def _may_be_of(self, lane: Lane, put: Item, met: Item) -> bool:
-        """Whether the gate that a Put met may come from an earlier attempt at that Put: it knows
+        """Whether the gate that a Put found may come from an earlier attempt at that Put: it knows
         what that decided, or has filed something since.
         """
         ours, there = self.gate(lane, put), self.gate(lane, met)

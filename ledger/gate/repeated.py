@@ -1,7 +1,7 @@
 """`shown_now` says what is left now beside a refusal that was decided before the call.
 
 Rule 1: a refusal is final, so this decides nothing: it reads the gates once, in the process's own
-Region, for whoever shows the refusal to a person. A read that fails hides no refusal.
+Region, for the person who gets to see the refusal. A read that fails hides no refusal.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ def _side(change: int) -> str:
 def _left_now(gates: Gates) -> Program[Mapping[str, Left]]:
     """By side.
 
-    What holds that are over set aside is left, because whoever is short of it ends them.
+    What holds that are over had set aside is left, because a call that is short of it ends them.
     """
     now: Instant = yield Now()
     unread = dict.fromkeys(SIDES, Left(resets_at=resets_at(gates.lanes[0], now)))

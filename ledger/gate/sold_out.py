@@ -1,5 +1,5 @@
 """`SoldOut`: what a process remembers of gates between its calls. It saves requests and decides
-nothing: whoever trusts it writes with the condition that it is still so.
+nothing: a call that trusts it writes with the condition that it is still so.
 """
 
 from dataclasses import dataclass, field

@@ -27,7 +27,7 @@ class Pages(Generic[Paged]):
     a page: `while pages.more: page = yield from pages.read()`.
 
     next: the request for the next page. more: whether there is one. After PAGES_MAX pages there is
-    an error, because a loop that stops in silence returns a part.
+    an error, because a loop that stopped silently would return a part.
     """
 
     def __init__(self, first: Paged) -> None:

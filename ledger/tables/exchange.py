@@ -145,7 +145,7 @@ def _each(
 
 
 def _batch(at: Endpoint, items: Sequence[Item], statement: ask.Statement) -> Sending[list[Outcome]]:
-    """Conditional writes in one request; those that met a conflict or throttling are sent again,
+    """Conditional writes in one request; those refused by a conflict or throttling are sent again,
     TRIES_MAX at most.
     """
     answers: dict[int, Outcome] = {}

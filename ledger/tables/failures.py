@@ -82,8 +82,8 @@ def note_attempts(client: DynamoDBClient) -> DynamoDBClient:
     """`client` itself, whose failures now say how many attempts may have reached DynamoDB, and
     which takes no half answer. An object that is no client stays as it is.
 
-    botocore raises what its last attempt met and does not say what earlier ones met. A second call
-    changes nothing.
+    botocore raises the failure of its last attempt, and does not say how earlier ones failed. A
+    second call changes nothing.
     """
     if issubclass(type(client), BaseClient):
         client.meta.events.register(

@@ -1,4 +1,4 @@
-"""What speaks against FastClient, by name: settings that it would ignore, and whoever listens to
+"""What speaks against FastClient, by name: settings that it would ignore, and code that listens to
 botocore, because a FastClient's requests do not pass there.
 
 Rule 1: A setting of botocore's is followed or refused, before the first request.

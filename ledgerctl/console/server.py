@@ -1,6 +1,6 @@
 """The console's server: its page, and the views that the page asks for.
 
-Rule 1: It answers whoever has its token (ledger/core/loopback.py), and only reads.
+Rule 1: It answers a request that has its token (ledger/core/loopback.py), and only reads.
 Rule 2: It reads one view at a time, because all of them share a purse.
 """
 

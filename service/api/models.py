@@ -234,14 +234,14 @@ OrInQuery = Annotated[
 ]
 Prefix = Annotated[
     Annotated[str, Field(pattern="^[!-~]{0,256}$")] | None,
-    Query(description="to list counters: how their names begin; may be empty"),
+    Query(description="to list counters: the beginning of their names; may be empty"),
 ]
 After = Annotated[
     Annotated[str, text(cursors.AFTER, minLength=1)] | None,
-    Query(description="of a list: the next of the page before, with the same prefix"),
+    Query(description="for a list: `next` of the previous page, with the same prefix"),
 ]
 NamesMax = Annotated[
-    int, Query(ge=1, le=PAGE_ENTRIES_MAX, alias="limit", description="of a list: names a page")
+    int, Query(ge=1, le=PAGE_ENTRIES_MAX, alias="limit", description="for a list: names a page")
 ]
 _AGE = Query(
     ge=0,
@@ -251,7 +251,10 @@ _AGE = Query(
 )
 MaxAge = Annotated[float, _AGE]
 Consistent = Annotated[
-    bool, Query(description="false: half the price; the value may lag a little, and is a true sum")
+    bool,
+    Query(
+        description="false: half the price; the value may lag a little, and counts no change twice"
+    ),
 ]
 Since = Annotated[Time | None, Query(description="from this time on; RFC 3339")]
 At = Annotated[
@@ -275,16 +278,16 @@ Unit = Annotated[
     str,
     BeforeValidator(_unit),
     text(f"^({'|'.join(UNITS)}|{NUMBERED.pattern})$", examples=["month", "5h", "30d"]),
-    Query(alias="every", description="what a period is; 5h, 30d: so many hours or days"),
+    Query(alias="every", description="how long a period is; 5h, 30d: that many hours or days"),
 ]
 Anchor = Annotated[
-    int, Query(ge=1, le=ANCHOR_MAX, description="of a month: the day on which it begins")
+    int, Query(ge=1, le=ANCHOR_MAX, description="for months: the day on which each begins")
 ]
 Begins = Annotated[
     Time | None,
     Query(
-        description="of several hours or days: when one of the periods begins; if left out, as the "
-        "settings say, else at 1970-01-01T00 by the clock of the zone; RFC 3339"
+        description="for several hours or days: when one of the periods begins; if left out, as "
+        "the settings say, else at 1970-01-01T00 by the clock of the zone; RFC 3339"
     ),
 ]
 Last = Annotated[
@@ -308,4 +311,4 @@ _ZONE = Query(
 )
 Zone = Annotated[Annotated[str, Field(min_length=1, max_length=64)] | None, _ZONE]
 _OF_HISTORY = Annotated[str, text(cursors.CURSOR, minLength=1)]
-Cursor = Annotated[_OF_HISTORY | None, Query(description="the next of the page before")]
+Cursor = Annotated[_OF_HISTORY | None, Query(description="`next` of the previous page")]

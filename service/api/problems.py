@@ -258,7 +258,7 @@ def problem_of(error: LedgerError) -> Problem:
 def over_budget(refused: errors.LimitReached) -> Problem:
     """The problem of a reservation that a limit refused.
 
-    Where the refusal is repeated, `available` is of now.
+    Where the refusal is repeated, `available` says what is left now.
     """
     members = {"counter": refused.counter, "available": refused.available}
     detail = "Nothing is held, and that is final: a new attempt needs a new key."

@@ -58,8 +58,8 @@ class Added(Named, Sparse):
 
     lacks = ("change", "asked")
 
-    change: int = Field(0, description="what counts; absent: all, and no part was asked for")
-    asked: int = Field(0, description="of how much this is a part, or all; absent with change")
+    change: int = Field(0, description="what counts; absent where you asked for no part")
+    asked: int = Field(0, description="the change that you asked for; absent with `change`")
 
 
 class ProblemDetails(Answer):
@@ -76,7 +76,7 @@ class ProblemDetails(Answer):
 class BulkResult(Answer):
     """The outcome of one change: `added` or `problem`."""
 
-    status: int = Field(description="201, 200 (replayed) or that of the problem")
+    status: int = Field(description="201, 200 (replayed) or the status of the problem")
     added: Added | None = None
     problem: ProblemDetails | None = None
 
@@ -88,7 +88,7 @@ class BulkResults(Answer):
 
 
 class CounterBalance(Answer):
-    """A counter at an instant: the sum of a real set of changes."""
+    """A counter at an instant: each change that the read saw counts exactly once."""
 
     counter: str
     value: int = EXACT
@@ -98,7 +98,7 @@ class CounterBalance(Answer):
     by_region: dict[str, int]
     cached: bool
     closed: bool = Field(
-        description="of a counter with a limit: whether the value is certainly within it"
+        description="for a counter with a limit: whether the value is certainly within it"
     )
 
 
@@ -220,7 +220,7 @@ class Carrying(Sparse):
     carried: int = Field(
         0, description="what the period passed on to the next one; absent: nothing"
     )
-    took: int = Field(0, description="what it has from the period before; absent: nothing")
+    took: int = Field(0, description="what it got from the period before; absent: nothing")
 
 
 class CounterStanding(Carrying):
@@ -231,14 +231,14 @@ class CounterStanding(Carrying):
     count: int = COUNT
     floor: int | None
     ceiling: int | None
-    here: Room = Field(description="of what is available: what this Region gives without another")
+    here: Room = Field(description="the part of `available` that this Region gives alone")
     available: Room = Field(
         description=(
-            "what you can take in all Regions together; it includes what holds set aside "
-            "that are over"
+            "what you can take in all Regions together; it includes what expired holds had set "
+            "aside"
         )
     )
-    moving: Room = Field(description="of what is available: what is on its way between lanes")
+    moving: Room = Field(description="the part of `available` that is on its way between lanes")
     held: Room = Field(description="what open holds set aside")
     as_of: Instant
     closed: bool = Field(description="whether the value is certainly within the limit")

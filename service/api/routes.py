@@ -97,8 +97,8 @@ class Routes:
         limit: models.NamesMax = 100,
         at: models.At = None,
     ) -> CounterBalance | CounterValue | CounterNames:
-        """With counter its balance, or with at, too, its value at that instant. With prefix the
-        names that begin so.
+        """With counter you get its balance, or with at, too, its value at that instant. With prefix
+        you get the names that begin with it.
         """
         if counter is None:
             return self._list(prefix or "", after, limit)

@@ -99,7 +99,7 @@ def crossing_of(region: str, counter: str, name: str, item: Item) -> Crossing:
             region=region, counter=counter, name=name, side=text_of(item, "side"), **numbers
         )
         if crossing.side not in (IN, OUT) or not 0 <= crossing.told <= crossing.number:
-            raise ValueError("its side is neither in nor out, or told is above number")
+            raise ValueError("its side is neither in nor out, or `told` is above `number`")
         return crossing
 
     return decoded(item, key.pk, decode, key.sk)

@@ -195,7 +195,7 @@ class OpenCalls:
             of, noted = there[0].call, there[0].noted
             counts = f"its estimate of {of.estimate}" if noted is None else f"its cost of {noted}"
             log.warning(
-                "%s: no hook told its end within the time-out, so %s counts in %s. "
+                "%s: no hook reported its end within the time-out, so %s counts in %s. "
                 "A stream was left, or the timeout is too short.",
                 *(of.id, counts, ", ".join(of.counters)),
             )
