@@ -1,8 +1,9 @@
 """Budgets of calls that you pay for: reserve an estimate before a call, settle its cost after it.
 
 `Budgets`, `Call`, `TIMEOUT` and the three errors are for all users. The names with a small letter
-and `TRIES_MAX` are for whoever writes an integration, as integrations/litellm does: they check what
-a caller gives, tell a call that may cost money, and take work to its end when a task is cancelled.
+and `TRIES_MAX` are for people who write an integration, as integrations/litellm does: they check
+what a caller gives, say whether a call may cost money, and take work to its end when a task is
+cancelled.
 """
 
 from ledger.budgets import TIMEOUT, Budgets, Call, NotCounted, OverBudget, SettledOtherwise

@@ -1,7 +1,7 @@
 """The calls of one process that reserved and have not ended.
 
-Rule 1: a call is found by its mark, and ends once: whoever takes it out of the table ends it. No
-two have one mark, whatever their callers name them.
+Rule 1: a call is found by its mark, and ends once: the code that takes it out of the table ends it.
+No two have one mark, whatever their callers name them.
 Rule 2: a call that its task leaves has no hook. It is over when the task was cancelled, or when
 Python frees LiteLLM's own object of it, which nobody then has any more. One that is still open
 after the time-out is over, too: what was noted counts, else its estimate.
