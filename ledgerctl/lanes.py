@@ -32,7 +32,7 @@ from reader.rules import Rules
 from reader.top import BATCH
 
 LISTS = "`ledgerctl compact` without names, in each Region, lists them."
-NOT_LISTED = "; --scan finds also those that nobody has listed yet"
+NOT_LISTED = "; --scan also finds those that no directory lists yet"
 NAMED_MAX, WORKERS = 5, 8
 SCANNED_MAX = 4
 """Pages of a Scan, of a megabyte each, that a command reads by itself."""

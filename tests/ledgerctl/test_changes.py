@@ -251,7 +251,7 @@ def test_history_is_in_the_order_of_time_and_within_its_bounds(tables: Tables) -
 def test_list_and_top_take_a_prefix_and_a_limit(tables: Tables) -> None:
     for name, change in (("a:1", 5), ("a:2", 9), ("a:2", -1), ("b:1", 100)):
         tables.ledger.add(name, change)
-    lacks = "--scan finds also those that nobody has listed yet"
+    lacks = "--scan also finds those that no directory lists yet"
     for typed, last in (
         ("list --limit 1", f"1 of 3 counters; --limit shows more; {lacks}"),
         ("list --scan", "3 of 3 counters"),
