@@ -361,7 +361,7 @@ def test_of_a_young_table_every_command_finds_the_counters() -> None:
     young("list --prefix none", says="no counter begins with 'none'")
     for region in (A, B):
         young(f"compact --region {region}")
-    assert "scanned" not in young("list", says="--scan finds also").err
+    assert "scanned" not in young("list", says="--scan also finds").err
 
 
 def test_the_error_of_a_large_table_begins_with_what_to_do() -> None:
