@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from exact_counter import errors
 from lab.pages import PUBLIC
 from tests.docs.pages import DOCS, ROOT, blocks
 
@@ -89,3 +90,19 @@ def test_the_lab_of_an_integration_imports_the_door_and_our_lab() -> None:
 )
 def test_an_import_beside_the_door_is_found(line: str) -> None:
     assert beside_the_door(line)
+
+
+def test_the_table_of_retries_has_each_error_and_agrees_with_it() -> None:
+    rows = re.findall(
+        r"^\| ([^|]*) \| [^|]* \| ([^|]*) \|$", (DOCS / "retries.md").read_text(), re.MULTILINE
+    )
+    to_do = {name: do for names, do in rows for name in re.findall(r"`([A-Z]\w+)`", names)}
+    kinds = {kind for name in errors.__all__ if isinstance(kind := getattr(errors, name), type)}
+    single = {kind for kind in kinds if not kind.__subclasses__()}
+    single = {kind for kind in single if not issubclass(kind, errors.InvalidInput)}
+    assert {kind.__name__ for kind in single} <= to_do.keys()
+    for kind in single:
+        do = to_do[kind.__name__]
+        assert not issubclass(kind, errors.Again) or "again" in do, kind
+        final = re.search(r"that\s+is\s+final|no\s+(further\s+attempt|retry)", str(kind.__doc__))
+        assert (final is not None) <= do.startswith("do not repeat it"), kind
