@@ -77,7 +77,7 @@ def asked_for(
     """
     if begins is not None and anchor != 1:
         raise InvalidInput(
-            "anchor is for months, and begins for hours or days such as 5h. Give one of them."
+            "anchor is of months, begins of hours or days such as 5h. Give one of them."
         )
     unit, number = every, 1
     if (numbered := NUMBERED.fullmatch(every)) is not None:

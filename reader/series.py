@@ -40,7 +40,7 @@ INSTEAD = (
     "has, or without a bound."
 )
 INSTEAD_LIMITED = (
-    "For a counter with a limit this reads every change ever decided, so ask without a bound."
+    "Of a counter with a limit this reads every change ever decided, so ask without a bound."
 )
 
 

@@ -51,12 +51,14 @@ class WorkQueue:
     def answer(self, request: Enqueue | DeadLetter, /) -> Any:
         if isinstance(request, DeadLetter):
             if (why := self._dlq.put(request.body)) is not None:
-                raise _not_put("A message may not be on the work queue's dead-letter queue.", why)
+                raise _not_put(
+                    "The dead-letter queue of the work queue may or may not have a message.", why
+                )
             return None
         bodies = [message_of(message.job) for message in request.messages]
         whys = self._queue.put_each(bodies, [message.delay_s for message in request.messages])
         return tuple(
-            None if why is None else _not_put("A job may not be on the work queue.", why)
+            None if why is None else _not_put("The work queue may or may not have a job.", why)
             for why in whys
         )
 

@@ -164,7 +164,7 @@ OF_ERROR: tuple[tuple[type[LedgerError] | UnionType, str, str, str], ...] = (
         errors.TokenConflict,
         "DeltasConflicting",
         "warning",
-        "token conflict: nothing was written; it needs a new key",
+        "token conflict: nothing was written; a change that is new needs a new key",
     ),
     (
         errors.LimitReached,
@@ -176,13 +176,13 @@ OF_ERROR: tuple[tuple[type[LedgerError] | UnionType, str, str, str], ...] = (
         errors.PeriodOver,
         "DeltasRefused",
         "warning",
-        "period over: what it refused counts nowhere, also after a retry",
+        "period over: the change that it refused counts nowhere; a retry is refused, too",
     ),
     (
         errors.OutOfReach,
         "OutOfReach",
         "warning",
-        "out of reach: a Region did not answer; nothing was decided; retry",
+        "out of reach: another Region did not answer; nothing was decided; retry",
     ),
     (
         errors.NoSuchHold,
@@ -194,13 +194,14 @@ OF_ERROR: tuple[tuple[type[LedgerError] | UnionType, str, str, str], ...] = (
         errors.TransferStuck,
         "",
         "error",
-        "transfer stuck: the debit counts, and the source is full; make room, retry",
+        "transfer stuck: the debit counts, and the source has no room to take it back; make room, "
+        "then retry",
     ),
     (
         errors.OutcomeUnknown,
         "",
         "warning",
-        "outcome unknown: it may be written; a retry with the same key counts once",
+        "outcome unknown: it may or may not be written; a retry with the same key counts once",
     ),
     (errors.GaveUp, "", "warning", "gate changed too often: nothing was decided; retry"),
     (MAY_PASS, "", "warning", "change not written: the table did not take it; retry"),
@@ -208,7 +209,7 @@ OF_ERROR: tuple[tuple[type[LedgerError] | UnionType, str, str, str], ...] = (
         OTHER_SETTINGS,
         "",
         "error",
-        "change not written: correct this function's settings, which are not the table's",
+        "change not written: this function's settings are not those of the table; correct them",
     ),
     (LedgerError, "", "error", "change not written: look at the table and at this function's role"),
 )

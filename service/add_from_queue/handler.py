@@ -89,7 +89,8 @@ class AddFromQueue:
         self._postpone(stays, deadline)
         if cut := sum(parcel.is_cut for parcel in failed):
             self._watch.logger.warning(
-                "the time was nearly over: the rest of messages comes again", extra={"cut": cut}
+                "the function's time was nearly over: what is left of its messages comes again",
+                extra={"cut": cut},
             )
         counted = {
             "messages": len(parcels),
@@ -210,7 +211,7 @@ class AddFromQueue:
             elif why is not None and not isinstance(parcel.error, NotQueued):
                 parcel.error, named = NotQueued(why), {"message_id": parcel.name}
                 self._watch.logger.error(
-                    "SQS did not confirm outcomes: their message comes again", extra=named
+                    "SQS did not confirm outcomes, so their message comes again", extra=named
                 )
                 self._watch.logger.debug("why", extra=named | {"why": why})
 
@@ -252,11 +253,12 @@ class AddFromQueue:
         extra = {"message_id": parcel.name, "error": type(error).__name__}
         if why is not None:
             self._watch.logger.error(
-                "SQS did not confirm a dead letter: it comes again", extra=extra | {"why": why}
+                "SQS did not confirm a dead letter, so the message comes again",
+                extra=extra | {"why": why},
             )
             return False
         self._watch.logger.warning(
-            "moved a message to the dead-letter queue: no retry can help", extra=extra
+            "moved a message to the dead-letter queue, because no retry can help", extra=extra
         )
         parcel.error = None
         return True
@@ -269,7 +271,7 @@ class AddFromQueue:
         # A wait that could not be set is no failure: the queue has its own.
         for why in filter(None, self._changes.hide(handles, seconds, deadline.is_near)):
             self._watch.logger.warning(
-                "SQS did not set a wait: its message comes again sooner", extra={"why": why}
+                "SQS did not set a wait for a message, so it comes again sooner", extra={"why": why}
             )
 
     def _wait_s(self, parcel: Parcel) -> int:

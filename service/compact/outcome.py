@@ -23,7 +23,7 @@ class Outcome(Enum):
     """Until no other job of the lane comes with it."""
     RETIRED = "retired", None, "info", "retired"
     """Its counter's period is one that nobody looks at any more."""
-    STOPPED = "stopped", None, "warning", "a visit did not fit its time"
+    STOPPED = "stopped", None, "warning", "a visit ran out of time"
     """Which metric counts it depends on the job: see `Done.metrics`."""
     GAVE_UP = "gave up", "LanesGaveUp", "warning", NOT_WHOLE
     FAILED = "failed", "LanesFailed", "error", NOT_WHOLE

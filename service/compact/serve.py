@@ -214,7 +214,8 @@ class Worker:
     def _set_aside(self, body: str, error: InvalidWork) -> bool:
         """Put a message on the DLQ. Whether it is there."""
         self._watch.logger.error(
-            "a work message is not valid: it goes to the DLQ", extra={"reason": str(error)}
+            "a work message is not valid, so it goes to the dead-letter queue",
+            extra={"reason": str(error)},
         )
         self._watch.publish({"WorkInvalid": 1})
         try:

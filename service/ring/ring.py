@@ -191,7 +191,9 @@ class Ringer:
             return {"batchItemFailures": []}
         error, (_, sequence) = next(iter(done.failed.values())), batch.first_of(done.failed)
         shown = {"lanes": len(done.failed), "reason": str(error), "from": sequence}
-        self._watch.logger.error("lanes did not ring: their records come again", extra=shown)
+        self._watch.logger.error(
+            "the work queue did not take jobs of lanes, so their records come again", extra=shown
+        )
         if not sequence:
             raise error
         return {"batchItemFailures": [{"itemIdentifier": sequence}]}

@@ -76,8 +76,8 @@ def evaluate(counter: str, settings: Settings, done: Evaluated) -> Generator[Any
         if not overtaken:
             return
     why = (
-        f"{counter}: others kept crossings of its thresholds {TRIES_MAX} times. Nothing was "
-        "published twice."
+        f"{counter}: others kept crossings of its thresholds {TRIES_MAX} times in a row. Nothing "
+        "was published twice."
     )
     raise GaveUp(f"{why} The next evaluation goes on.")
 
