@@ -83,7 +83,10 @@ def now(scene: Scene) -> tuple[str, str]:
             "“Step” goes on to the next request of a writer or a compactor of this library.",
         )
     if scene.resting:
-        return "At rest. What is wrong now stays wrong.", ""
+        is_right = all(_verdict(scene, design)["mood"] == "exact" for design in DESIGNS)
+        wrong = "Nothing is wrong." if is_right else "What is wrong now stays wrong."
+        return f"At rest. {wrong}", ""
+    coming = "" if scene.is_calm else COMING
     for region in REGIONS:
         if scene.compactor_is(region) == "crashed":
             after = _after_crash(scene, region)
@@ -97,10 +100,10 @@ def now(scene: Scene) -> tuple[str, str]:
     if scene.controls.writes_per_s:
         return "Two Regions count the tickets that they sell.", CALM if scene.is_calm else WORK
     if scene.customers_wait:
-        return "No new changes. What is on its way arrives.", COMING
+        return "No new changes. What is on its way arrives.", coming
     return (
         "Every customer has an answer. The compactors finish, and the readers look once more.",
-        COMING,
+        coming,
     )
 
 

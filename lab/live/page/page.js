@@ -81,12 +81,12 @@ for (const kind of ["click", "keydown", "input"]) {
 
 /** Goes on with the play by the scene's time, which a slow computer stretches. Returns what comes next, in words. */
 function goOn() {
-  const { step, now_ms, wait } = picture;
+  const { step, now_ms, wait, controls } = picture;
   if (step !== play.step || now_ms < play.since_ms) {
     if (step === 4 && play.step !== null) play.on = false; // the verdict is its end
     Object.assign(play, { step, since_ms: now_ms });
   }
-  const act = PLAY[step];
+  const act = PLAY[step === 3 && controls.cut ? 1 : step]; // whoever cuts a link at rest waits for ever
   if (!act) return wait;
   const left_ms = act.lasts_ms - (now_ms - play.since_ms);
   if (left_ms > 0) return `Next: ${act.next}, in ${Math.ceil(left_ms / 1000)} s`;

@@ -74,6 +74,21 @@ def test_nothing_is_wrong_before_the_first_cut(seed: int) -> None:
             assert {each["mood"] for each in chain(*counters)} <= {"exact", "behind"}
             assert all(seller["sold"] <= ADVANCE for seller in found["sale"]["sellers"].values())
     assert [seller["sold"] for seller in found["sale"]["sellers"].values()] == [ADVANCE, ADVANCE]
+
+
+def test_a_scene_that_nobody_disturbs_has_three_right_verdicts() -> None:
+    scene = Scene(3)
+    for _ in range(500):
+        scene.step()
+    found = at_rest(scene)
+    assert [verdict["mood"] for verdict in found["verdicts"]] == ["exact", "exact", "exact"]
+    assert found["verdict"] == "At rest. Nothing is wrong."
+
+
+def test_the_first_cut_brings_trouble_and_sells_the_other_seats() -> None:
+    scene = Scene(1)
+    for _ in range(1_100):
+        scene.step()
     scene.set({"duplicates_percent": 20})
     scene.set({"cut": True})
     assert scene.controls == Controls(cut=True, lag_ms=LAG_MS, duplicates_percent=20)
