@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from lab.smoke.visit import ROOT, Visit
 
 PAGE = ROOT / "docs" / "assumptions.md"
-ROW = re.compile(r"^(\d+)\. (.+?) \(\[\w+\..+?\s(S\d|None)$", re.MULTILINE | re.DOTALL)
+ROW = re.compile(r"^(\d+)\. (.+?) \(\[\w+\..+?\s(S\d|None)(?:: [a-z ]+)?$", re.M | re.S)
 CHARACTERS = 300  # of a message
 
 
