@@ -17,6 +17,8 @@ time.
 Rule 2: Python imports each side at the first use of one of its names. Who only adds loads neither
 reader nor compactor; in the wheel `ledgerctl` stands below this package, and loads none of them
 before it needs one.
+Rule 3: A side is imported whole before a part of it. Else two threads, of which one imports the
+side and one the part, wait for each other, and Python gives one of them half a module.
 """
 
 from importlib import import_module
@@ -117,12 +119,12 @@ def _found(name: str) -> Any:
     if name in _BELOW:
         # `from exact_counter import errors` would ask `__getattr__` again, without end
         return import_module(f".{name}", __name__)
+    import ledger as adding  # rule 3: the others import its parts
+
     if name in ("Compactor", "Report", "Verification"):
         import compactor as side
 
         return getattr(side, name)
-    import ledger as adding
-
     if hasattr(adding, name):
         return getattr(adding, name)
     import reader as reading

@@ -6,6 +6,7 @@ what a caller gives, say whether a call may cost money, and take work to its end
 cancelled.
 """
 
+import ledger as _ledger  # noqa: F401  rule 3 of the door
 from ledger.budgets import TIMEOUT, Budgets, Call, NotCounted, OverBudget, SettledOtherwise
 from ledger.budgets.ask import go_on, going_on, to_its_end
 from ledger.budgets.reserving import check_cost, check_counters, may_be_billed

@@ -1,5 +1,6 @@
 """Every error that this library raises on purpose. `except LedgerError` catches them all."""
 
+import ledger as _ledger  # noqa: F401  rule 3 of the door
 from ledger.errors import (
     Again,
     DamagedItem,

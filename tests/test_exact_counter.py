@@ -1,5 +1,6 @@
 """`exact_counter`, the name that users import."""
 
+import ast
 import subprocess
 import sys
 from importlib import import_module
@@ -109,3 +110,49 @@ def test_an_import_loads_its_side_alone(code: str, loaded: set[str]) -> None:
     assert {name.partition(".")[0] for name in names} & SIDES == loaded
     if not loaded:
         assert "botocore" not in names
+
+
+def test_a_side_is_imported_whole_before_a_part_of_it() -> None:
+    """Rule 3 of the door."""
+    for name in {*BELOW} - {"pytest_plugin"}:
+        whole: set[str] = set()
+        for node in ast.parse((FACE / f"{name}.py").read_text()).body:
+            if isinstance(node, ast.Import):
+                whole |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                side, _, part = node.module.partition(".")
+                assert not part or side in whole, f"exact_counter/{name}.py: {node.module}"
+
+
+TWO_THREADS = """
+import sys, threading, time
+
+begun = threading.Event()
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("ledger", "reader"):
+            begun.set()
+            time.sleep(0.3)
+
+def reads():
+    from exact_counter import Reader
+
+def settles():
+    from exact_counter.budgets import Budgets
+    from exact_counter import Compactor
+
+sys.meta_path.insert(0, Slow())
+threads = [threading.Thread(target=reads), threading.Thread(target=settles)]
+threads[0].start()
+begun.wait()
+threads[1].start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_two_threads_import_two_modules_of_the_door_at_once() -> None:
+    command = [sys.executable, "-c", TWO_THREADS]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.stderr == ""
