@@ -83,7 +83,7 @@ class Compactor:
         the failures.
 
         It also has a LaneUnread for every lane, of any Region, that no reader of these settings
-        looks at. The run puts every lane of this Region that the scan meets into the directory,
+        looks at. The run puts every lane of this Region that the scan finds into the directory,
         also those of counters with a limit.
         """
         lanes = self._run(find_lanes(self.settings))
@@ -126,10 +126,10 @@ class Compactor:
         """Recompute the checkpoints of a counter's lanes of this Region from their segments; return
         the totals.
 
-        For a counter with a limit: write the gates of *all* its lanes anew from what they filed,
-        each in its own Region, because rights belong to all of them together, and return their
-        values. Every Region must answer, and nobody may add to the counter, or hold a part of it,
-        in any. `ledgerctl rebuild` also says what is lost.
+        For a counter with a limit it writes the gates of *all* its lanes anew from what they filed,
+        each in its own Region, because rights belong to all of them together, and returns their
+        values. Every Region must answer. Meanwhile no process may add to the counter, or hold a
+        part of it, in any Region. `ledgerctl rebuild` also says what is lost.
 
         It is for an operator, while no compactor works on the lanes: always after a restore from a
         backup, or when this Region's replica was made again, and after LaneDamaged once you know

@@ -40,13 +40,16 @@ class Tally:
 class Report:
     """What a compactor did.
 
-    lanes: how many it visited. folded, settled, cleaned: how many deltas. commits: transactions of
-    fold and settle. gave_up: lanes left to the next run because another compactor was there.
-    postponed: lanes whose clean waits; postponed_by: for what, each Region or failure once.
-    conflicts: tokens of deltas that segments list with another change (it kept them; look at them).
-    ahead: lanes whose watermark is that many milliseconds ahead of this clock, because some clock
-    was wrong: until that time comes, new changes there are strays. problems: lanes that failed,
-    with the error.
+    - lanes: how many it visited. folded, settled, cleaned: how many deltas. commits: transactions
+      of fold and settle.
+    - gave_up: lanes left to the next run because another compactor was there.
+    - postponed: lanes whose clean waits. postponed_by: what it waits for, each Region or failure
+      once.
+    - conflicts: tokens of deltas that segments list with another change. The compactor kept them:
+      look at them.
+    - ahead: by how many milliseconds a lane's watermark is ahead of this clock, because some clock
+      was wrong. Until that time comes, new changes there are strays.
+    - problems: lanes that failed, with the error.
     """
 
     lanes: int = 0

@@ -20,14 +20,16 @@ SORT_KEY_BYTES_MAX = 1_024
 class Balance:
     """A counter at an instant: each change that the read saw counts exactly once.
 
-    value: the sum. count: how many changes it sums. as_of: when the read began; for a read with
-    `behind`, the instant before which no change that came in time is missing. pending: how many of
-    the changes are still in the tail.
-    oldest_pending: when the oldest of these was requested, None without any. by_region: the value's
-    parts by the Region where the changes were requested. cached: whether the answer is that of an
-    earlier read. closed: for a counter with a limit, whether the value is certainly within it: a
-    Region may show a sale before it shows the rights that another lane gave for the sale.
-    cost: what the read cost; nothing when its answer came from the cache.
+    - value: the sum. count: how many changes it sums.
+    - as_of: when the read began; for a read with `behind`, the instant before which no change that
+      came in time is missing.
+    - pending: how many of the changes are still in the tail. oldest_pending: when the oldest of
+      these was requested; None without any.
+    - by_region: the value's parts by the Region where the changes were requested.
+    - closed: for a counter with a limit, whether the value is certainly within it: a Region may
+      show a sale before it shows the rights that another lane gave for the sale.
+    - cached: whether the answer is that of an earlier read. cost: what the read cost; nothing when
+      its answer came from the cache.
     """
 
     value: int

@@ -118,10 +118,9 @@ class Reader:
     ) -> Iterator[Entry]:
         """Every change in the value, in the order of time; a stray is there after the next settle.
 
-        since (included) and until (excluded) are aware datetimes.
-        It holds 24 bytes a change in memory. Raises InvalidInput, DamagedItem, NotYetReplicated
-        (this Region's replica lacks a segment: call again), ReadTooSlow and the TableErrors, all
-        before the first entry.
+        since (included) and until (excluded) are aware datetimes. It holds 24 bytes a change in
+        memory. Raises InvalidInput, DamagedItem, NotYetReplicated (this Region's replica lacks a
+        segment: call again), ReadTooSlow and the TableErrors, all before the first entry.
         """
         return self._run(history(self._rules, counter, since=since, until=until))
 
@@ -223,9 +222,9 @@ class Reader:
         `counters` lists.
 
         behind: how many seconds a value may be behind, as for `read`; 0 reads every tail, and so
-        does by="pending". Each balance is true at its own `as_of`; a counter that changes meanwhile
-        has the rank of the moment when it was read. The call does not use the cache, and `pending`
-        counts the tails that it read.
+        does by="pending". Each balance is that of its own `as_of`, so a counter that changes
+        meanwhile has the rank of the moment when it was read. The call does not use the cache, and
+        `pending` counts the tails that it read.
 
         Its cost: for the names, 256 Queries a Region, and one more for each 1,000 names of a
         bucket, half a read unit each. For each lane a checkpoint or a gate: one request for 100 of

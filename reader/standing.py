@@ -48,15 +48,17 @@ class Room:
 class Standing:
     """Where a limited counter stands.
 
-    value: the sum of the changes that count; count: how many they are. floor, ceiling: the limit as
-    it is set now. A period's ceiling includes what it took from the period before, even what it
-    passed on to the next one.
-    available: how much is left in all Regions together. It includes what holds had set aside whose
-    time is over; for filed holds it counts one page of each lane of this Region. here: the part of
-    it that this Region gives without a request to another; moving: the part of it on its way
-    between lanes. held: what open holds set aside. as_of, closed: as for a Balance. carried: all
-    that a period passed on to the next one, and no longer has; took: what it got from the period
-    before.
+    - value: the sum of the changes that count. count: how many they are.
+    - floor, ceiling: the limit as it is set now. A period's ceiling includes what it took from the
+      period before, even what it passed on to the next one.
+    - available: how much is left in all Regions together. It includes what expired holds had set
+      aside; for filed holds it counts one page of each lane of this Region.
+    - here: the part of `available` that this Region gives without a request to another. moving: the
+      part of it that is on its way between lanes.
+    - held: what open holds set aside.
+    - carried: all that a period passed on to the next one, and no longer has. took: what it got
+      from the period before.
+    - as_of, closed: as for a Balance.
     """
 
     value: int

@@ -15,16 +15,21 @@ from simulator.choices import Choices
 class Faults:
     """How often a request meets each fault, per thousand; clocks are milliseconds.
 
-    throttled: the table refuses it. conflicting: the table refuses it, because of a write of the
-    same item in another Region. dropped: it never arrives, without an answer. lost: applied,
-    without an answer. late: without an answer, applied some time after. unreadable: a read without
-    an answer. crash: the process ends and starts again. pause: the process stands still for 20 to
-    1,000 steps, its monotonic clock too if `frozen`. cut: per thousand steps, a Region is cut off
-    or joined again. skew_ms: how wrong clocks may be. lag_steps: how far an eventually consistent
-    read may lag. slow_replication, slow_landing: items arrive, and a transaction's items become
-    visible, an order of magnitude later. slow_reads, slow_visits: readers, compactors stand still
-    for a few steps between their requests. remade: a Region's replica is lost and made again from
-    what the others hold, once in a history.
+    - throttled: the table refuses it. conflicting: the table refuses it, because of a write of the
+      same item in another Region.
+    - dropped: it never arrives, and gets no answer. lost: the table applies it, and the answer is
+      lost. late: it gets no answer, and the table applies it some time after. unreadable: a read
+      gets no answer.
+    - cut: per thousand steps, a Region is cut off or joined again.
+    - lag_steps: how far an eventually consistent read may lag.
+    - slow_replication: items arrive in other Regions an order of magnitude later. slow_landing: a
+      transaction's items become visible an order of magnitude later.
+    - crash: the process ends and starts again. pause: the process stands still for 20 to 1,000
+      steps, and its monotonic clock too if `frozen`. skew_ms: how wrong clocks may be.
+    - slow_reads, slow_visits: readers or compactors stand still for a few steps between their
+      requests.
+    - remade: a Region's replica is lost and made again from what the others hold, once in a
+      history.
 
     A Simulation, the double for tests of your own, plays all faults of requests and Regions:
     throttled, conflicting, dropped, lost, late, unreadable, cut, lag_steps, slow_replication and

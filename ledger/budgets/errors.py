@@ -59,9 +59,10 @@ def _day(at: datetime) -> str:
 
 
 class SettledOtherwise(HoldEnded, TokenConflict):
-    """A call was settled before, with another cost, which stays. Nothing of this cost was written
-    in `counter`, where `actual` of the first one counts; if `is_least`, more of it may count, above
-    what was held. `state` is `captured`.
+    """A call was settled before, with another cost, which stays. Nothing of the new cost was
+    written to `counter`. There `actual` of the first cost counts; if `is_least`, more of it may
+    count, above what was held. `state` is `captured`. If the new cost is right, `add` the
+    difference with another idempotency key.
     """
 
     def __init__(self, counter: str, cost: int, actual: int, *, is_least: bool) -> None:

@@ -41,21 +41,21 @@ LANES_AT_ONCE = 8
 class Ledger:
     """Adds changes to counters. It is thread-safe: make one in each process and keep it.
 
-    gather: while a put is in flight, further adds from other threads gather. They leave in one
-    request when it returns, those of up to 25 lanes, each lane's in a pack: under load a tenth of
-    the requests, and for busy counters a tenth of the write units. Nobody waits for a timer, and a
-    change alone is put as always. The outcome of a change in a pack is "accepted", as with
-    `add_many(pack=True)`. Each limited counter gathers for itself.
-
-    client: a boto3 DynamoDB client; without it the ledger makes one with this library's time-outs,
-    retries and pool. client="fast": it makes a `FastClient`, which takes a fraction of the CPU,
-    or raises InvalidSettings, which names the reason against it.
-    clients: by Region, because another Region may decide a limited counter's change. table, tables:
-    anything that answers requests, such as a MemoryTable; tables by Region. If the settings have
-    several `regions`, a limited counter needs `tables=`: with a `table=` that reaches no other
-    Region, a call that needs rights from there raises OutOfReach. clock() returns milliseconds
-    since 1970, entropy(n) n random bytes. observe: the ledger calls it with an `Observed` after
-    each call that sends anything, in the caller's thread.
+    - client: a boto3 DynamoDB client; without it the ledger makes one with this library's
+      time-outs, retries and pool. client="fast": it makes a `FastClient`, which takes a fraction of
+      the CPU, or raises InvalidSettings, which names the reason against it. clients: by Region,
+      because another Region may decide a limited counter's change.
+    - table, tables: anything that answers requests, such as a MemoryTable; tables by Region. If the
+      settings have several `regions`, a limited counter needs `tables=`: with a `table=` that
+      reaches no other Region, a call that needs rights from there raises OutOfReach.
+    - gather: while a put is in flight, further adds from other threads gather. When it returns they
+      leave in one request, those of up to 25 lanes, each lane's in a pack. Under load that takes a
+      tenth of the requests, and for busy counters a tenth of the write units. No change waits for a
+      timer, and a change alone is put as always. The outcome of a change in a pack is "accepted",
+      as with `add_many(pack=True)`. Each limited counter gathers for itself.
+    - clock() returns milliseconds since 1970, entropy(n) n random bytes.
+    - observe: the ledger calls it with an `Observed` after each call that sends anything, in the
+      caller's thread.
     """
 
     def __init__(
@@ -102,12 +102,14 @@ class Ledger:
         """Record one change, exactly once however often you call it with the same key and `at`. It
         sends one PutItem, and before the first one of this object a GetItem of the table's shape.
 
-        counter: 1 to 256 printable ASCII characters without spaces. change: an int of magnitude at
-        most 10**18. idempotency_key: 1 to 1,024 bytes; it needs `at`, unless it is a ULID or a
-        UUIDv7 in its canonical spelling: where you leave out `at` it is the time in the key. at: an
-        aware datetime, 1970 to five minutes ahead, kept to the millisecond: when the change was
-        decided, the same on every retry. region: where the change was first requested, when that is
-        not here: a fail-over must name it, or the change counts in two lanes.
+        - counter: 1 to 256 printable ASCII characters without spaces.
+        - change: an int of magnitude at most 10**18.
+        - idempotency_key: 1 to 1,024 bytes. It needs `at`, unless it is a ULID or a UUIDv7 in its
+          canonical spelling: then you may leave out `at`, which is the time in the key.
+        - at: an aware datetime, 1970 to five minutes ahead, kept to the millisecond: when the
+          change was decided, the same on every retry.
+        - region: where the change was first requested, if that is not here. A fail-over must name
+          it, or the change counts in two lanes.
 
         For work that takes longer than `allowed_lateness_ms`, let `at` be its end, and note it
         once, before the first attempt: with an older `at` the change may be a stray, in no value
@@ -167,7 +169,7 @@ class Ledger:
         """Put a delta that `prepare` made, or that a receipt or an error carries, any number of
         times, in any Region.
 
-        Raises InvalidInput (no reader of these settings looks at its lane: nothing written),
+        Raises InvalidInput if no reader of these settings looks at its lane (nothing written), and
         SettingsMismatch, TokenConflict, OutcomeUnknown and the other TableErrors.
         """
         return self._put(preparing.ours(self.settings, delta))
@@ -179,13 +181,14 @@ class Ledger:
         """Record many changes. It returns a Receipt or a LedgerError for each, in order: look at
         every one.
 
-        pack: several changes of a lane within ten seconds travel and stand in one item, at a write
-        unit a KB, 38 changes and more. Each counts exactly once, as always, but the answer does not
-        say whether it was there before ("accepted"). If a token already stands for another change,
-        this call does not see that; `clean` and `verify` report it later. Until one of the two is
-        folded, the first in the order of the items counts. So do not mix `pack` with code that
-        relies on TokenConflict. A change that shares no item is put alone, with a definite outcome.
-        If a put fails, all its changes fail, each with its own `delta` for `apply`.
+        pack: several changes of a lane within ten seconds travel and stay in one item: a write unit
+        pays for a KB of it, which holds 38 changes and more. Each counts exactly once, as always,
+        but the answer does not say whether it was there before ("accepted"). If a token already
+        stands for another change, this call does not see that; `clean` and `verify` report it
+        later. Until one of the two is folded, the first in the order of the items counts. So do not
+        mix `pack` with code that relies on TokenConflict. A change that shares no item is put
+        alone, with a definite outcome. If a put fails, all its changes fail, each with its own
+        `delta` for `apply`.
 
         Without `pack` 25 changes travel in one request: a BatchExecuteStatement of conditional
         puts, at the price of a PutItem each, because BatchWriteItem has no conditions. A change
@@ -241,9 +244,9 @@ class Ledger:
         magnitude: 2 is -2. The outcome is "replayed" when it was captured before, with the same
         amount.
 
-        Raises HoldEnded (captured with another amount, released or expired: `state` and `actual`
-        say), NoSuchHold, InvalidInput, OutcomeUnknown (call again) and what `hold` raises of gates
-        and tables.
+        Raises HoldEnded (the hold was captured with another amount, released or expired: `state`
+        and `actual` say which), NoSuchHold, InvalidInput, OutcomeUnknown (call again) and the
+        errors of gates and tables that `hold` raises.
         """
         return self._run(programs.capture(self._rules, hold, amount))
 
@@ -324,9 +327,9 @@ class Ledger:
         stays. It writes in the Region of the counter's Limit. Other counters still begin with the
         limit of the settings.
 
-        Raises LimitReached when the value with all holds is beyond it (nothing was written),
-        InvalidInput for a side that has no limit or a Limit without a region, and what `hold`
-        raises of gates and tables.
+        Raises LimitReached when the value with all holds is beyond the new limit (nothing was
+        written), InvalidInput for a side that has no limit or a Limit without a region, and the
+        errors of gates and tables that `hold` raises.
         """
         self._run(programs.set_limit(self._rules, counter, floor=floor, ceiling=ceiling))
 

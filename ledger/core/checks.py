@@ -2,8 +2,7 @@
 what is wrong.
 
 Rule 1: a check looks at the value's text, number, time or length itself, whatever its class does
-with operators and
-methods: an Enum member passes, and so do the times of pendulum and pandas.
+with operators and methods: an Enum member passes, and so do the times of pendulum and pandas.
 Rule 2: if a caller's value fails while a check looks at it, that is the caller's error, too.
 """
 

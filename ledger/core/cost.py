@@ -32,13 +32,15 @@ class Cost:
     """The requests of a call to DynamoDB, and what these consumed, in the Regions that they went
     to. Costs add up.
 
-    requests: how many operations were sent. attempts: HTTP requests for them, with the SDK's own
-    retries. read_units,
-    write_units: as DynamoDB reported them (after a refused condition DynamoDB reports none, and
-    AWS's rules give them), without the SDK's earlier attempts and without what the other Regions of
-    a global table pay for a write. untold: requests whose answer did not report what they consumed,
-    or that got no answer: where it is not 0 the units are at least these. All are fractions where
-    several answers share one request.
+    - requests: how many operations were sent. attempts: HTTP requests for them, with the SDK's own
+      retries.
+    - read_units, write_units: as DynamoDB reported them (after a refused condition DynamoDB reports
+      none, and AWS's rules give them). They leave out the SDK's earlier attempts, and what the
+      other Regions of a global table pay for a write.
+    - untold: requests that got no answer, or whose answer did not report what they consumed. Where
+      it is not 0 the real units may be more.
+
+    All are fractions where several answers share one request.
     """
 
     requests: float = 0

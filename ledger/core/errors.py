@@ -333,14 +333,16 @@ class LimitReached(LedgerError):
     that is final for its token: the same call is refused again, even when there is room later. A
     new attempt needs a new idempotency key.
 
-    counter: whose limit it is. limit: the floor or the ceiling in the way. available: how far the
-    value could still go towards it in all Regions together, 0 or more, also towards a floor.
-    remembered: whether limit and available come from another call of this process, up to a second
-    ago. replayed: whether an earlier call with this token was refused. Then limit and available are
-    read again, from the gates as this Region has them; they are None where that read failed, and
-    for a counter with more than 100 gates.
-    resets_at: when the next period begins, by UTC (`Period.end` says it for a zone). None for a
-    counter without periods, and where that time has passed.
+    - counter: whose limit it is. limit: the floor or the ceiling in the way.
+    - available: how far the value could still go towards it in all Regions together, 0 or more,
+      also towards a floor.
+    - remembered: whether limit and available come from another call of this process, up to a second
+      ago.
+    - replayed: whether an earlier call with this token was refused. Then limit and available are
+      read again, from the gates as this Region has them; they are None where that read failed, and
+      for a counter with more than 100 gates.
+    - resets_at: when the next period begins, by UTC (`Period.end` says it for a zone). None for a
+      counter without periods, and where that time has passed.
     """
 
     is_decision = True

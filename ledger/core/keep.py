@@ -39,15 +39,16 @@ SECOND = timedelta(seconds=1)
 class Keep:
     """The rules for all periods of a prefix. Raises InvalidSettings.
 
-    late: how long after its end a period takes changes: longer than any retry (a queue keeps
-    messages 14 days). keep: how long after its end you can read it, and end its holds; then its
-    items retire. Both are whole seconds, `late` is at most `keep`, `keep` at most 36,525 days, and
-    neither ever changes. carry: how much of a period's unused ceiling the next one gets, at most;
-    it may change.
-    anchor: for windows (Period(every=)) an aware datetime, a whole hour, at which one of them
-    begins by the clock of its own zone. It never changes. A window that begins elsewhere is refused
-    (InvalidCounter), so no two overlap. Without it windows may begin at any hour. Like a name, it
-    is kept without its zone, as if its clock showed UTC.
+    - late: how long after its end a period takes changes. Make it longer than any retry (a queue
+      keeps messages 14 days).
+    - keep: how long after its end you can read a period, and end its holds; then the table deletes
+      its items. Both are whole seconds, `late` is at most `keep`, `keep` at most 36,525 days, and
+      neither ever changes.
+    - carry: how much of a period's unused ceiling the next one gets, at most; it may change.
+    - anchor: for windows (Period(every=)) an aware datetime, a whole hour, at which one of them
+      begins by the clock of its own zone. It never changes. A window that begins elsewhere is
+      refused (InvalidCounter), so no two overlap. Without it windows may begin at any hour. Like a
+      name, it is kept without its zone, as if its clock showed UTC.
     """
 
     late: timedelta

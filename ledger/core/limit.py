@@ -121,14 +121,16 @@ class Threshold:
     """A number that a value may pass, given in one of four ways. Two follow the limit. Raises
     InvalidSettings.
 
-    above, below: a whole number, of magnitude at most 10**18. of_ceiling: the value is above that
-    share of the ceiling, rounded down to a whole number; a float above 0 and at most 1, taken as it
-    is written. left: less than so much is left, down to the floor or up to the ceiling, whichever
-    the counter has; 0 to 10**18, so 1 means that nothing is left. name: of its crossings' items; 1
-    to 64 letters, digits, . _ -; default: such as above-1000. A name keeps its state, so a
-    threshold with another number and the same name goes on from the side where the first one was.
-    region: which Region evaluates it and publishes its crossings; default: the first of the
-    settings' regions.
+    - above, below: a whole number, of magnitude at most 10**18.
+    - of_ceiling: it holds while the value is above that share of the ceiling, rounded down to a
+      whole number; a float above 0 and at most 1, taken as it is written.
+    - left: it holds while less than this is left, down to the floor or up to the ceiling, whichever
+      the counter has; 0 to 10**18, so 1 means that nothing is left.
+    - name: the name in its crossings' items, 1 to 64 letters, digits, . _ -; default: such as
+      above-1000. A name keeps its state, so a threshold with another number and the same name goes
+      on from the side where the first one was.
+    - region: which Region evaluates it and publishes its crossings; default: the first of the
+      settings' regions.
     """
 
     above: int | None = None

@@ -35,12 +35,12 @@ LOG = logging.getLogger("ledger")
 class Observed:
     """A public call that is over, for `observe=`.
 
-    name: class and method, such as "ledger.add", also of an awaited call. milliseconds: how long
-    the caller waited.
-    cost: of all its requests. outcome: "recorded", "replayed" or "accepted", as the receipt says,
-    "mixed" where those of one `add_many` differ; "read" for a reader's calls; "done" for others
-    that went well. Else the name of the error's class; for `add_many` and `Compactor.run` the class
-    of the first error among the answers; "LimitReached" for a transfer that did not move.
+    - name: class and method, such as "ledger.add", also of an awaited call.
+    - milliseconds: how long the caller waited. cost: of all its requests.
+    - outcome: "recorded", "replayed" or "accepted", as the receipt says; "mixed" where those of one
+      `add_many` differ; "read" for a reader's calls; "done" for other calls that succeeded. For
+      others the name of the error's class; for `add_many` and `Compactor.run` the class of the
+      first error among the answers; "LimitReached" for a transfer that did not move.
     """
 
     name: str

@@ -41,12 +41,14 @@ NUMBERED = re.compile(r"([1-9][0-9]{0,3})([hd])")
 class Period:
     """Periods of a calendar. Raises InvalidInput.
 
-    unit: "year", "month", "week" (from Monday on, ISO 8601), "day" or "hour". zone: an IANA name
-    such as Europe/Paris. every: how many hours or days a *window* has: 1 to 8,760 hours, 1 to 365
-    days, as the zone's clock shows them.
-    anchor: of a "month" the day from 1 to 28 on which it begins; of windows a datetime at which one
-    of them begins, the others every so long before and after: a whole hour of the zone's clock, for
-    days a midnight. Without it one begins at 1970-01-01T00 by that clock.
+    - unit: "year", "month", "week" (from Monday on, ISO 8601), "day" or "hour".
+    - zone: an IANA name such as Europe/Paris.
+    - every: how many hours or days a *window* has: 1 to 8,760 hours, 1 to 365 days, as the zone's
+      clock shows them.
+    - anchor: for "month" the day from 1 to 28 on which each month begins. For windows a datetime at
+      which one of them begins; the others follow at that distance before and after it. It is a
+      whole hour of the zone's clock, for days a midnight. Without it one begins at 1970-01-01T00 by
+      that clock.
     """
 
     unit: str
@@ -178,7 +180,7 @@ class Period:
         return found
 
     def last(self, base: str, number: int, at: datetime) -> list[str]:
-        """The counters of that many periods, 1 to 10,000, the last of which is the one of `at`.
+        """The counters of so many periods in a row, 1 to 10,000; the last one is that of `at`.
 
         Raises as `names`.
         """

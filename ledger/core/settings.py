@@ -51,34 +51,37 @@ class Settings:
     """Where the table is and how the protocol is tuned. Times are milliseconds. Raises
     InvalidSettings.
 
-    table: the table's name. region: this process's Region. regions: every Region where anyone adds
-    or reads, the same on every process, and never shortened while lanes of a Region hold changes
-    (default: `region` alone).
-    endpoint_url: another endpoint than AWS's; then Regions may have any names of a-z, 0-9 and
-    hyphens.
-    shards: counter-name prefix -> number of shards; the longest prefix that fits decides; a
-    counter's number is fixed for its life.
-    limits: counter-name prefix -> Limit, as with shards; a counter that no prefix fits has no
-    limit.
-    thresholds: counter-name prefix -> Thresholds, as with shards, whose crossings the service
-    publishes; they may change. A threshold that follows a limit (of_ceiling, left) is refused where
-    no counter with its prefix can have that side.
-    periods: counter-name prefix -> Keep, as with shards: such a counter's name ends with a period
-    ("llm:key:k1@2026-11"), takes changes of that period alone, and retires by itself.
+    - table: the table's name. region: this process's Region. regions: every Region where anyone
+      adds or reads, the same in every process (default: `region` alone). Never take a Region out
+      while its lanes hold changes.
+    - endpoint_url: an endpoint other than AWS's; then Regions may have any names of a-z, 0-9 and
+      hyphens.
+    - shards: counter-name prefix -> number of shards. The longest prefix that fits decides. The
+      number of a counter never changes.
+    - limits: counter-name prefix -> Limit, as with shards. A counter that no prefix fits has no
+      limit.
+    - thresholds: counter-name prefix -> Thresholds, as with shards. The service publishes their
+      crossings. They may change. A threshold that follows a limit (of_ceiling, left) is refused
+      where no counter with its prefix can have that side.
+    - periods: counter-name prefix -> Keep, as with shards. The name of such a counter ends with a
+      period ("llm:key:k1@2026-11"). It takes changes of that period alone, and the table deletes it
+      afterwards.
+    - unshared_limits: use limits and periods that the table's shape lacks, though nothing makes
+      other processes use them.
+    - allowed_lateness_ms: how long after the instant in its token a delta may arrive without
+      becoming a stray.
+    - keep_ms: how long a folded delta stays after every Region has its checkpoint; above
+      read_time_max_ms. read_time_max_ms: a read that took longer starts again.
+    - fold_min, fold_max: how many deltas one commit takes.
+    - clean: False keeps folded deltas as items for ever; every settle then reads all of them again.
+      clean_units_per_s: how many write units a second the clean of a lane takes at most, of the
+      1,000 that its partition key has.
+    - insert_only: put deltas and packs by PartiQL INSERT alone, so that a writer's role need not be
+      able to replace any.
+    - client: "boto3" or "fast": what the blocking classes make where you give them no client.
+
     A table that has a shape refuses other shards, limits and periods and fewer regions
-    (SettingsMismatch), and the first use of a limit or of periods that it lacks. unshared_limits:
-    use such limits and periods all the same, though nothing makes other processes use them.
-    allowed_lateness_ms: how long after the instant in its token a delta may arrive without becoming
-    a stray.
-    keep_ms: how long a folded delta stays after every Region has its checkpoint; above
-    read_time_max_ms.
-    read_time_max_ms: a read that took longer starts again. fold_min, fold_max: how many deltas one
-    commit takes.
-    clean: False keeps folded deltas as items for ever; every settle then reads all of them again.
-    clean_units_per_s: write units a second that the clean of a lane takes at most, of the 1,000
-    that its partition key has. insert_only: put deltas and packs by PartiQL INSERT alone, so that a
-    writer's role may replace none.
-    client: "boto3" or "fast", the clients that the blocking classes make where they are given none.
+    (SettingsMismatch), and the first use of a limit or of periods that it lacks.
     """
 
     table: str

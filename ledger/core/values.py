@@ -223,9 +223,9 @@ class Receipt:
 
     outcome: "recorded" when this call put the delta, "replayed" when the same change was already
     there. A retry that comes after the delta was compacted and cleaned is "recorded" again, and
-    still counts once. "accepted": the change is in the table in a pack (with `insert_only` also
-    where its token was taken and the role may not look); nobody learns whether it was there before.
-    cost: of the call; each change of a call with many has an equal share.
+    still counts once. "accepted": the change is in the table in a pack, and the answer does not say
+    whether it was there before (with `insert_only` also where its token was taken and the role may
+    not look). cost: of the call; each change of a call with many has an equal share.
     """
 
     outcome: Literal["recorded", "replayed", "accepted"]
