@@ -160,7 +160,7 @@ def test_verify_counts_strays_and_shows_each_difference(
 ) -> None:
     tables(
         "verify",
-        says="counters that add up: 2 of 2; strays that wait for the next settle: 1; --scan finds",
+        says="counters that add up: 2 of 2; strays that wait for the next settle: 1; --scan also",
     )
     fine = {"counter": "c", "ok": True, "value": 131, "strays": 1, "differences": [], "unread": []}
     assert tables.json("verify c") == [fine]
