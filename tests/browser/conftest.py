@@ -1,5 +1,5 @@
-"""A real browser on the live page and on the console. `make browser` runs these tests; it says what
-to install when there is none.
+"""A real browser on the live page, on the console and on /try-it. `make browser` runs these tests;
+it says what to install when there is none.
 
 Rule 1: The browser is Debian's, or that of CHROMIUM and CHROMEDRIVER, and is never downloaded.
 Rule 2: Whatever it logs or asks of another address fails the test that made it.
