@@ -141,7 +141,7 @@ class Simulation:
 
     def _checked(self, region: str) -> str:
         if region not in self.world.regions:
-            raise ValueError(f"{region!r} is not one of the Regions {self.world.regions}")
+            raise ValueError(f"{region!r} is not one of the Regions {self.world.regions}.")
         return region
 
 

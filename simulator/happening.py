@@ -61,7 +61,7 @@ def send(world: World, region: str, request: Request, faults: Faults, log: Log) 
     log(request, answer)
     if isinstance(request, WRITES) and happens(world, faults.lost):
         log(LOST, "")
-        return OutcomeUnknown("The answer was lost.")
+        return OutcomeUnknown("The answer was lost: the write may or may not have been applied.")
     return answer
 
 

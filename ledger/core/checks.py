@@ -95,7 +95,8 @@ def check_change(change: object) -> int:
     if not isinstance(change, int) or isinstance(change, bool):
         raise InvalidChange(
             f"A change is an int (money in minor units), not {shown(change)} "
-            f"({type(change).__name__})."
+            f"({type(change).__name__}). Nothing was written. Count in the smallest unit, such as "
+            "pence."
         )
     number = int.__int__(change)  # the number of an Enum member, whatever its class makes of it
     if abs(number) > CHANGE_MAX:
@@ -116,7 +117,8 @@ def check_aware(name: str, at: object) -> datetime:
     if type(at) is datetime and type(at.tzinfo) is timezone:
         return at  # as nearly every time comes, and the rest would take three times as long
     if not isinstance(at, datetime):
-        raise InvalidTime(f"{name} is an aware datetime, not {shown(at)}.")
+        how = " Nothing was written. Read it by datetime.fromisoformat." if type(at) is str else ""
+        raise InvalidTime(f"{name} is an aware datetime, not {shown(at)}.{how}")
     plain = datetime.combine(datetime.date(at), datetime.timetz(at))
     try:
         year, offset = at.year, plain_length(plain.utcoffset())

@@ -16,7 +16,10 @@ from ledger.core.checks import to_datetime
 UUID_V7 = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 _UUID_V7 = re.compile(UUID_V7)
 
-NEEDS_NO_AT = "A key that is a ULID or a UUIDv7, in its canonical spelling, needs no `at`."
+NEEDS_NO_AT = (
+    "A key that is a ULID or a UUIDv7, in its canonical spelling, needs no `at`: a ULID is in "
+    "capitals, a UUID in small letters."
+)
 
 
 def at_of(key: object, at: datetime | None) -> datetime | None:

@@ -50,7 +50,8 @@ class Limit:
             ):
                 span = "-10**18 to 0" if fits < 0 else "0 to 10**18"
                 raise InvalidSettings(
-                    f"{name}={shown(amount)} is not an int from {span}: a counter begins at 0."
+                    f"{name}={shown(amount)} is not an int from {span}. A counter begins at 0, so "
+                    "its limit allows 0."
                 )
         if self.floor is None and self.ceiling is None:
             raise InvalidSettings("A Limit has a floor, a ceiling or both.")

@@ -181,7 +181,10 @@ class Settings:
         if not all(_fits(r"[a-z0-9-]{1,32}", region) for region in self.regions):
             raise InvalidSettings(f"regions={regions} are not Region names.")
         if type(self.region) is not str or self.region not in self.regions:
-            raise InvalidSettings(f"region={shown(self.region)} is not one of regions={regions}.")
+            raise InvalidSettings(
+                f"region={shown(self.region)} is not one of regions={regions}. Name one of them, "
+                "or add it to them."
+            )
         if len({*self.regions}) < len(self.regions):
             raise InvalidSettings(f"regions={regions} names a Region twice.")
         if self.endpoint_url is not None and not is_url(self.endpoint_url):
@@ -194,7 +197,7 @@ class Settings:
             if not _fits(_OF_AWS, region):
                 raise InvalidSettings(
                     f"regions={regions}: AWS has no Region {region}. Only an endpoint_url allows "
-                    "other names."
+                    "other names. Name one of AWS, such as eu-west-1."
                 )
 
     def _check_numbers(self) -> None:

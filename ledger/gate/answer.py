@@ -120,8 +120,8 @@ def refused(delta: Delta, decision: Decision) -> LimitReached:
         at_once += " up to a second ago" if left.remembered else ""
     return LimitReached(
         f"{delta.lane.counter}: {delta.change} would pass the limit{at_once}. Nothing counts, and "
-        "that is final for this token: the same key stays refused. A new attempt needs a new "
-        f"idempotency key.{now}",
+        "that is final: the same key stays refused. A new attempt needs a new idempotency "
+        f"key.{now}",
         counter=delta.lane.counter,
         **left._asdict(),
         replayed=decision.before,
@@ -130,9 +130,9 @@ def refused(delta: Delta, decision: Decision) -> LimitReached:
 
 def _conflict(delta: Delta, what: str, counts: int | None = None) -> NoReturn:
     error = TokenConflict(
-        f"{delta.lane.counter}: the token {delta.token} already stands for {what}, not for "
-        f"{delta.change}. Nothing was written; what it stands for stays. A new change needs a new "
-        "idempotency key."
+        f"{delta.lane.counter}: this key (its token is {delta.token}) already stands for {what}, "
+        f"not for {delta.change}. Nothing was written; what it stands for stays. A new change "
+        "needs a new idempotency key."
     )
     error.counts = counts
     raise error

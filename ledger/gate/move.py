@@ -152,8 +152,9 @@ def obtain(
     match (yield from _rights_from_others(gates, gate, side, need, pause_ms)):
         case Silent(other, why):
             raise OutOfReach(
-                f"{lane}: {need} is more than this lane has left, and {other}, which may have "
-                f"more, did not answer: {why} Nothing was decided. Call again."
+                f"{lane.counter}: {need} is more than {lane.region} has left, and the lane "
+                f"{other}, which may have more, did not answer: {why} Nothing was decided. Call "
+                "again later, with the same key if you gave one."
             ) from (why if isinstance(why, LedgerError) else None)
         case AllAnswered(known):
             left = sum(other.own(side) for other in known.values())  # Rule 2

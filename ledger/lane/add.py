@@ -109,9 +109,9 @@ def _replayed(delta: Delta, there: Item) -> Receipt:
         )
     if change != delta.change:
         raise TokenConflict(
-            f"{delta.lane.counter}: the token {delta.token} already stands for a change of "
-            f"{change}, not {delta.change}. Nothing was written; the earlier change counts. A new "
-            "change needs a new idempotency key."
+            f"{delta.lane.counter}: this key (its token is {delta.token}) already stands for a "
+            f"change of {change}, not {delta.change}. Nothing was written; the earlier change "
+            "counts. A new change needs a new idempotency key."
         )
     return Receipt("replayed", delta)
 

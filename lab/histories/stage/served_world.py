@@ -91,7 +91,11 @@ class ServedWorld(World):
         lost = self.lost > 0 and self.choices.chance(self.lost)
         if not lost or self.choices.pick(2):
             put()
-        return OutcomeUnknown("The answer was lost.") if lost else None
+        return (
+            OutcomeUnknown("The answer was lost: the write may or may not have been applied.")
+            if lost
+            else None
+        )
 
     def _store(self, region: str, key: Key, item: Item | None, stamp: Stamp) -> None:
         new = item is not None and self.replicas[region].item(key) is None
