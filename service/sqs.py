@@ -1,7 +1,6 @@
 """A queue of SQS, as the functions use it.
 
-Rule 1: A call raises nothing: it says of each entry that SQS did not confirm why that may not be
-done.
+Rule 1: A call raises nothing: for each entry it says why SQS did not confirm it, or None.
 Rule 2: Many messages leave in several requests at once, and none begins after `stop()`.
 """
 
@@ -47,7 +46,7 @@ class SqsQueue:
     ) -> str | None:
         """Send a message.
 
-        Why it may not be there; None: it is. group: whose it is, for a queue that is fair.
+        Why SQS did not confirm it; None: it did. group: whose it is, for a queue that is fair.
         """
         entry: dict[str, Any] = {"MessageBody": body, "MessageAttributes": attributes or {}}
         if group is not None:
@@ -62,7 +61,7 @@ class SqsQueue:
         delays_s: Sequence[int] | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> list[str | None]:
-        """Send messages. For each, in order, why it may not be there; None: it is."""
+        """Send messages. For each, in order, why SQS did not confirm it; None: it did."""
         entries = [
             {"MessageBody": body, "DelaySeconds": min(delay_s, DELAY_S_MAX)}
             for body, delay_s in zip(bodies, delays_s or [0] * len(bodies), strict=True)

@@ -43,7 +43,7 @@ from ledger.core.tokens import Step, step
 class CallName:
     """The name of a call's writes: its id, when it was first requested, and its budgets. shared:
     its caller named it, so others may make the same call. region: where it was requested, if that
-    may not be the ledger's Region.
+    may be another Region than the ledger's.
 
     The names of its steps hold its id and its budgets, and are of a kind of their own. What a
     process sets, its timeout, is in none.

@@ -2,7 +2,7 @@
 
 LedgerError              every error below
   Again                  call again, later and slower
-    NotQueued            the queue may not have a message
+    NotQueued            the queue did not confirm a message
     NotYetReplicated     this Region lacks a segment yet
     OutOfReach           another Region may have the rights, and did not answer
     TransferStuck        a transfer's debit counts, its credit does not

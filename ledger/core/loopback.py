@@ -48,13 +48,13 @@ def refusal(method: str, headers: Message, port: int) -> str | None:
     if {origin.strip().lower() for origin in headers.get_all("Origin", [])} - {
         f"http://{name}" for name in own
     }:
-        return "Pages of another origin may not ask."
+        return "This server answers no page of another origin."
     site = headers.get("Sec-Fetch-Site", "none")
     navigates = method in ("GET", "HEAD") and headers.get("Sec-Fetch-Dest") == "document"
     return (
         None
         if site in ("none", "same-origin") or navigates
-        else "Pages of another site may not ask."
+        else "This server answers no page of another site."
     )
 
 

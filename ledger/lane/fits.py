@@ -49,8 +49,8 @@ def mismatches(settings: Settings, shape: Shape) -> list[str]:
     if settings.region not in shape.regions:
         wrong.append(
             f"The table has regions={shape.regions!r}, this process region={settings.region!r}: "
-            "others may not read what is added there. Name a Region of the table (AWS_REGION), "
-            "or add this one first (ledgerctl init, make deploy)."
+            "other processes may miss what is added there. Name a Region of the table "
+            "(AWS_REGION), or add this one first (ledgerctl init, make deploy)."
         )
     return wrong
 

@@ -83,7 +83,7 @@ def serve(
     """Do a job. refusal: why this process may not. alone: no other job of its lane comes with it.
     known: the covers that this process remembers.
 
-    Raises LedgerError if the rest of the job may not be on a queue.
+    Raises LedgerError if no queue confirmed the rest of the job.
     """
     job = done.job
 

@@ -191,7 +191,7 @@ def _evaluate(bucket: int, settings: Settings, now_ms: int) -> Steps:
 
 
 def _put(jobs: Iterable[Job], delay_s: int = 0) -> Steps:
-    """Put jobs on the queue. Raises the error of the first that may not be there."""
+    """Put jobs on the queue. Raises the error of the first that the queue did not confirm."""
     messages = tuple(Message(job, delay_s) for job in jobs)
     for start in range(0, len(messages), ENTRIES_MAX):  # each is one call of the queue
         answers: tuple[LedgerError | None, ...] = yield Enqueue(
