@@ -77,7 +77,7 @@ def closing(
     elif lacks:
         verdict = "The events show too little. No number of ours is wrong, but too few are:"
     else:
-        verdict = "The events: every number is right in both Regions, every read was a true sum."
+        verdict = "The events: every number is right in both Regions, and no read was wrong."
     is_sold, sold = sale_verdict(sale)
     _print_verdict(console, is_sold, sold)
     _print_verdict(console, not wrong and not lacks, verdict)
