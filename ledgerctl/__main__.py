@@ -11,7 +11,8 @@ except ModuleNotFoundError as missing:
     if missing.name not in ("rich", "typer"):
         raise
     sys.exit(
-        f"ledgerctl needs {missing.name}, which is not installed: in a clone, pip install '.[cli]'"
+        f"ledgerctl needs {missing.name}, which is not installed: pip install "
+        "'exact-counter[cli]', or in a clone pip install '.[cli]'"
     )
 
 __all__ = ["app", "main"]

@@ -49,7 +49,8 @@ async def make_async_client(
         from aiobotocore.session import get_session
     except ModuleNotFoundError:
         why = (
-            "aiobotocore is not installed. Nothing was written. In a clone, pip install '.[async]'."
+            "aiobotocore is not installed. Nothing was written. Run pip install "
+            "'exact-counter[async]', or in a clone pip install '.[async]'."
         )
         raise InvalidInput(why) from None
     config = AioConfig(**OPTIONS, user_agent=f"aiobotocore/{aiobotocore.__version__} exact-counter")

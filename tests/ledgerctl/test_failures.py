@@ -229,5 +229,6 @@ def test_the_program_prints_its_version_without_a_table() -> None:
     )
     assert (
         said.stderr
-        == "ledgerctl needs typer, which is not installed: in a clone, pip install '.[cli]'\n"
+        == "ledgerctl needs typer, which is not installed: pip install 'exact-counter[cli]', or "
+        "in a clone pip install '.[cli]'\n"
     )
