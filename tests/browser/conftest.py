@@ -90,11 +90,21 @@ class Page:
         return float(self.run(script, selector, edge))
 
     def color(self, selector: str) -> str:
-        return str(
-            self.run(
-                "return getComputedStyle(document.querySelector(arguments[0])).color", selector
-            )
-        )
+        return self._styled(selector, "", "color")
+
+    def _styled(self, selector: str, part: str, name: str) -> str:
+        """What the browser computes for an element, once the page has one: it writes some anew."""
+        script = """const element = document.querySelector(arguments[0]);
+          return element && getComputedStyle(element, arguments[1])[arguments[2]]"""
+        found: list[str] = []
+
+        def is_there() -> bool:
+            style = self.run(script, selector, part, name)
+            found.extend([] if style is None else [str(style)])
+            return style is not None
+
+        self.wait(is_there)
+        return found[-1]
 
     def palette(self, name: str) -> str:
         """A colour of the page, as the browser writes it."""
@@ -107,8 +117,7 @@ class Page:
 
     def mark(self, selector: str) -> str:
         """What the page writes before an element: a check mark or a cross."""
-        script = "return getComputedStyle(document.querySelector(arguments[0]), '::before').content"
-        return str(self.run(script, selector)).strip('" ')
+        return self._styled(selector, "::before", "content").strip('" ')
 
     def cdp(self, command: str, **arguments: Any) -> Any:
         return self.driver.execute_cdp_cmd(command, arguments)

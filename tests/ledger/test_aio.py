@@ -339,5 +339,5 @@ def test_a_client_of_the_other_kind_is_refused(client: Any) -> None:
 
 @pytest.mark.skipif(find_spec("aiobotocore") is not None, reason="aiobotocore is here")
 async def test_without_aiobotocore_a_ledger_says_what_to_install() -> None:
-    with pytest.raises(InvalidInput, match=r"In a clone, pip install '\.\[async\]'"):
+    with pytest.raises(InvalidInput, match=r"in a clone pip install '\.\[async\]'"):
         await AsyncLedger(settings()).__aenter__()
