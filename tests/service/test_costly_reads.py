@@ -79,11 +79,11 @@ def test_a_limited_series_and_a_value_at_an_instant_are_bounded(
     service: Service,
 ) -> None:
     for every in ("hour", "month"):
-        assert "For a counter with a limit" in refusal(
+        assert "Of a counter with a limit" in refusal(
             service, f"/series?counter={GIG}&{SINCE}&every={every}"
         )
     at = time_text(to_datetime(START_MS + 2 * DAY_MS + 5_000))
-    assert "For a counter with a limit" in refusal(service, f"/counters?counter={GIG}&at={at}")
+    assert "Of a counter with a limit" in refusal(service, f"/counters?counter={GIG}&at={at}")
     assert service.ask("GET", f"/counters?counter={HOT}&at={at}").said["value"] == 2 * CHANGES + 5
 
 

@@ -123,7 +123,7 @@ def test_a_period_that_passed_some_on_is_shown_with_it() -> None:
         (f"{KEY}&every=5h&begins=2026-11-05T00:30:00Z", "no whole hour"),
         (f"{KEY}&every=5h&begins=2026-11-05T00:30:00", "RFC 3339 text with its offset"),
         (f"{KEY}&every=hour&begins=2026-11-05T00:00:00Z", "without every"),
-        (f"{KEY}&every=5h&anchor=2&begins=2026-11-05T00:00:00Z", "anchor is for months, and"),
+        (f"{KEY}&every=5h&anchor=2&begins=2026-11-05T00:00:00Z", "anchor is of months, begins of"),
         (f"{KEY}&every=day&anchor=2", "of months alone"),
         (f"{KEY}&anchor=29", "less than or equal to 28"),
         (f"{KEY}&last=101", "less than or equal to 100"),
