@@ -53,6 +53,9 @@ _ALWAYS = {
 }
 
 _NO_CONNECTION = (EndpointConnectionError, ConnectTimeoutError)
+_WITHOUT_CONNECTION = " If that fails, too, check the Region's name, the endpoint and the network."
+"""What to do next where a host was not found or refused: a typo looks like that, too."""
+
 _SENT = "exact-counter-sent"
 """How many attempts of a call may have reached DynamoDB."""
 
@@ -199,11 +202,12 @@ def error_of(failure: Exception, operation: str, writes: bool, table: str) -> Ex
             return errors.NotAllowed(
                 f"{operation}: {failure}. Nothing was written. Give this process credentials."
             )
+        check = _WITHOUT_CONNECTION if isinstance(failure, EndpointConnectionError) else ""
         if writes and sent == 0:
             return errors.Unavailable(
-                f"{operation} was not sent ({failure}). Nothing was written. Call again."
+                f"{operation} was not sent ({failure}). Nothing was written. Call again.{check}"
             )
-        return no_answer(operation, writes, str(failure))
+        return no_answer(operation, writes, str(failure), check)
     code = code_of(failure)
     answer: Any = failure.response
     message = answer["Error"].get("Message", str(failure))
@@ -246,9 +250,10 @@ def no_client(failure: Exception) -> LedgerError:
     )
 
 
-def no_answer(operation: str, writes: bool, why: str) -> LedgerError:
+def no_answer(operation: str, writes: bool, why: str, check: str = "") -> LedgerError:
+    """check: what a reader looks at where another call fails, too."""
     if writes:
         return errors.OutcomeUnknown(f"{operation} may or may not have been applied ({why}).")
     return errors.Unavailable(
-        f"{operation} got no answer ({why}). Nothing was written. Call again later."
+        f"{operation} got no answer ({why}). Nothing was written. Call again later.{check}"
     )

@@ -343,6 +343,15 @@ def test_a_write_that_found_no_connection_wrote_nothing(
             assert meter.take() == cost
 
 
+def test_a_host_without_connection_may_be_a_typo(monkeypatch: pytest.MonkeyPatch) -> None:
+    for request, fast in ((request, fast) for request in (PUT, Get(KEY)) for fast in (False, True)):
+        for failure in (NO_ROUTE, TIMED_OUT):
+            table = Attempts(monkeypatch, fast, failure(**URL)).table
+            with pytest.raises(Unavailable, match=r"Nothing was written\. Call again") as raised:
+                table.answer(request)
+            assert ("check the Region's name" in str(raised.value)) is (failure is NO_ROUTE)
+
+
 FOREIGN: list[tuple[int, bytes]] = [
     *(
         (200, body)
