@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from compactor.listing import Below, covers
 from ledger.core import items, tokens
 from ledger.core.entries import time_ms
-from ledger.core.errors import DamagedItem, LaneDamaged, LaneUnread
+from ledger.core.errors import SOURCE, DamagedItem, LaneDamaged, LaneUnread
 from ledger.core.requests import Get, Item, Page, Program, Query
 from ledger.core.settings import Settings
 from ledger.core.values import Checkpoint, Lane
@@ -144,7 +144,7 @@ def error_of(lane: Lane) -> LaneUnread:
     return LaneUnread(
         f"{lane}: this lane has changes, and no reader of these settings looks at it: they are in "
         "no value. Nothing is lost. Some process adds with other regions or shards, or "
-        "without its limit: see `lanes-unread` in docs/operations/values.md."
+        f"without its limit: see `lanes-unread` in docs/operations/values.md of {SOURCE}."
     )
 
 

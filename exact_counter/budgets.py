@@ -1,7 +1,7 @@
 """Budgets of calls that you pay for: reserve an estimate before a call, settle its cost after it.
 
 `Budgets`, `Call`, `TIMEOUT` and the three errors are for all users. The names with a small letter
-and `TRIES_MAX` are for people who write an integration, as integrations/litellm does: they check
+and `TRIES_MAX` are for people who write an integration, such as exact-counter-litellm: they check
 what a caller gives, say whether a call may cost money, and take work to its end when a task is
 cancelled.
 """

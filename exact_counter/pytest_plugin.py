@@ -1,5 +1,5 @@
-"""Fixtures for the tests of your own code, of which docs/your-tests.md tells; pytest loads them by
-itself where the wheel is installed.
+"""Fixtures for the tests of your own code, which the page "Tests of your own" describes. pytest
+loads them by itself where the wheel is installed.
 
 Rule 1: pytest loads this in every run, so it imports no more than simulator/fixtures.py does.
 """

@@ -19,7 +19,7 @@ from compactor import Report, Verification
 from compactor.clean import is_young
 from compactor.inspection import LaneLag, error_of, lag
 from compactor.lanes import Lanes, find_lanes
-from ledger.core.errors import DamagedItem, LaneDamaged, LedgerError
+from ledger.core.errors import PAGES, DamagedItem, LaneDamaged, LedgerError
 from ledger.core.settings import Settings
 from ledger.core.values import Lane
 from ledgerctl import show
@@ -118,7 +118,7 @@ def _show_lag(call: Call, seen: list[LaneLag], todo: Mapping[Lane, list[str]], n
         call.note(damage, "red")
 
 
-VALUES = "docs/operations/values.md"
+VALUES = f"{PAGES}docs/operations/values.md"
 DAMAGED = "lanes-damaged-a-lane-contradicts-itself"
 DIFFERS = "verify-difference-a-recount-differs"
 UNREAD = "lanes-unread-changes-in-a-lane-that-nobody-reads"

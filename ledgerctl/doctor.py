@@ -15,7 +15,7 @@ from rich.text import Text
 
 from compactor.lanes import by_lane
 from ledger.core.checks import to_ms
-from ledger.core.errors import LedgerError, NotAllowed, TableMissing
+from ledger.core.errors import PAGES, LedgerError, NotAllowed, TableMissing
 from ledger.core.limit import Shape
 from ledger.core.requests import GetMany, KeyPage, Scan
 from ledger.core.settings import Settings
@@ -134,7 +134,7 @@ def _shape(call: Call, strong: bool) -> Finding:
     except NotAllowed as refused:
         remedy = (
             "So nothing checks the settings: allow GetItem on the key `shape` "
-            "(docs/security.md#roles)."
+            f"({PAGES}docs/security.md#roles)."
         )
         return Finding("warn", what, f"not seen: {refused}", remedy)
     except LedgerError as error:
@@ -162,7 +162,9 @@ def _shape(call: Call, strong: bool) -> Finding:
     good = f"regions {' '.join(there.regions)}, shards {dict(there.shards) or 'one each'}"
     good += f", limits {' '.join(there.limits)}" if there.limits else ""
     good += f", periods {' '.join(there.periods)}" if there.periods else ""
-    return judged(not wrong, what, good, " ".join(wrong), "docs/data-model.md#shape has the rules.")
+    return judged(
+        not wrong, what, good, " ".join(wrong), f"{PAGES}docs/data-model.md#shape has the rules."
+    )
 
 
 def lacked(settings: Settings, there: Shape) -> list[str]:

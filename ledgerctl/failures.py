@@ -13,6 +13,7 @@ import typer
 from botocore import exceptions as boto
 
 from ledger.core import errors
+from ledger.core.errors import PAGES
 from ledger.tables.failures import code_of, error_of
 
 FINE, DATA, USAGE, NO_ANSWER, UNKNOWN, OURS, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
@@ -33,17 +34,17 @@ MEANINGS: tuple[tuple[type[errors.LedgerError], int, str], ...] = (
     (
         errors.DamagedItem,
         DATA,
-        "`ledgerctl verify` shows how much is damaged; docs/operations/values.md has more.",
+        f"`ledgerctl verify` shows how much is damaged; {PAGES}docs/operations/values.md has more.",
     ),
     (
         errors.LaneDamaged,
         DATA,
-        "`ledgerctl verify` shows how much is damaged; docs/operations/values.md has more.",
+        f"`ledgerctl verify` shows how much is damaged; {PAGES}docs/operations/values.md has more.",
     ),
     (
         errors.SettingsMismatch,
         USAGE,
-        "`ledgerctl doctor` shows both; docs/data-model.md#shape has the rules.",
+        f"`ledgerctl doctor` shows both; {PAGES}docs/data-model.md#shape has the rules.",
     ),
     (errors.TokenConflict, DATA, ""),
     (
@@ -53,7 +54,7 @@ MEANINGS: tuple[tuple[type[errors.LedgerError], int, str], ...] = (
     ),
     (errors.PeriodOver, DATA, "Add a correction to a period that is still open."),
     (errors.HoldEnded, DATA, "A hold ends once: make a new one, or `add` the change."),
-    (errors.GateLost, DATA, "docs/limits.md#when-a-gate-is-gone says what to do."),
+    (errors.GateLost, DATA, f"{PAGES}docs/limits.md#when-a-gate-is-gone says what to do."),
     (
         errors.NoSuchHold,
         USAGE,
@@ -62,7 +63,7 @@ MEANINGS: tuple[tuple[type[errors.LedgerError], int, str], ...] = (
     (
         errors.LimitMismatch,
         USAGE,
-        "`ledgerctl doctor` compares LEDGER_LIMITS with the table's (docs/limits.md).",
+        f"`ledgerctl doctor` compares LEDGER_LIMITS with the table's ({PAGES}docs/limits.md).",
     ),
     # throttled, in conflict, too slow, not replicated, given up
     (errors.LedgerError, NO_ANSWER, "Run it again."),
@@ -153,8 +154,8 @@ def _remedy(failure: Exception, cause: Any, where: Callable[[], str]) -> str:
         return "Sign in again, such as by `aws sso login`."
     if isinstance(failure, errors.NotAllowed):
         return (
-            "`ledgerctl doctor` says what this role may do; docs/security.md#roles has the "
-            "policies."
+            f"`ledgerctl doctor` says what this role may do; {PAGES}docs/security.md#roles has "
+            "the policies."
         )
     if isinstance(cause, UNREACHABLE):
         return (

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ledger.core import items
-from ledger.core.errors import LedgerError, NotAllowed, TableMissing
+from ledger.core.errors import PAGES, LedgerError, NotAllowed, TableMissing
 from ledger.core.values import Lane
 from ledger.gate import items as gates
 from ledgerctl.call import Call
@@ -26,7 +26,7 @@ PKS = {
     "hold#": gates.hold_pk,
 }
 NEVER = "attribute_exists(pk) AND attribute_not_exists(pk)"
-ROLES = "docs/security.md#roles has the policies. Ignore this if the role is not meant to."
+ROLES = f"{PAGES}docs/security.md#roles has the policies. Ignore this if the role is not meant to."
 TRIES = (
     # endpoint, what for, action, kind of item
     ("each", "read in {at}", "BatchGetItem", "fold#"),

@@ -17,7 +17,7 @@ import typer
 from compactor.gate_rebuild import rebuild as rebuilding_gates
 from compactor.rebuild import rebuild as rebuilding
 from ledger.core import clocks
-from ledger.core.errors import GaveUp, LedgerError
+from ledger.core.errors import PAGES, GaveUp, LedgerError
 from ledger.core.values import Lane
 from ledger.gate.gates import Gates
 from ledger.lane.shape import ShapeCheck
@@ -30,11 +30,11 @@ from ledgerctl.rebuilding import Unwritten, plan, rebuild_all
 
 STOP_COMPACTOR = (
     "Stop the compactor of the Region first "
-    "(docs/operations/runbooks.md#stop-and-start-the-compactor)."
+    f"({PAGES}docs/operations/runbooks.md#stop-and-start-the-compactor)."
 )
 STOP_WRITERS = (
     "Stop all that add to the counter or hold a part of it "
-    "(docs/operations/runbooks.md#a-limited-counter-after-a-restore)."
+    f"({PAGES}docs/operations/runbooks.md#a-limited-counter-after-a-restore)."
 )
 UNDONE = "Nothing was rebuilt."
 

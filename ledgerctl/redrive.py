@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
+from ledger.core.errors import PAGES
 from ledger.tables.failures import code_of
 from ledgerctl import show
 from ledgerctl.call import Call
@@ -31,7 +32,7 @@ GOES_ON = (
 KEPT = (
     "Nothing was moved: these are notices. The sweep runs again by itself, and within a day it "
     "finds the lanes of a stream batch that Lambda gave up "
-    "(docs/operations/compactor.md#work-dlq)."
+    f"({PAGES}docs/operations/compactor.md#work-dlq)."
 )
 Which = StrEnum("Which", ["changes", "work", "failed"])
 

@@ -19,7 +19,7 @@ import typer
 from compactor import Verification
 from compactor.lanes import find_lanes
 from ledger.core.decoding import decoded, list_of, text_of
-from ledger.core.errors import LedgerError, TableMissing
+from ledger.core.errors import PAGES, LedgerError, TableMissing
 from ledger.core.requests import Get, Item, Key, Put, keyed
 from ledger.core.values import Lane
 from ledgerctl import show
@@ -31,8 +31,8 @@ from ledgerctl.lanes import each_of, few_of, found
 from ledgerctl.rebuilding import rebuild_all
 
 ENDED = "verified"
-SWITCH = """\
-Now switch, as docs/deploying.md#restoring-from-a-backup has it:
+SWITCH = f"Now switch, as {PAGES}docs/deploying.md#restoring-from-a-backup has it:"
+STEPS = """
 1. stop everything that writes to {old}, and let its queues run empty or keep their messages;
 2. take the stack's table over, with the table's name {new}, and deploy; set \
 LEDGER_TABLE={new} for processes of your own;
@@ -98,7 +98,7 @@ def restore(
         {"from": source, "to": to, "regions": list(call.settings.regions), "steps": steps.done}
     )
     # Rule 4: it ends with the steps of the switch, and switches nothing itself.
-    call.say(SWITCH.format(old=old, new=to, moment=at or backup or "the restore"))
+    call.say(SWITCH + STEPS.format(old=old, new=to, moment=at or backup or "the restore"))
 
 
 class Restored:
@@ -212,7 +212,7 @@ class Restored:
             raise Wrong(
                 "NotRebuilt",
                 message,
-                "See docs/operations/runbooks.md#verify-and-rebuild-a-counter.",
+                f"See {PAGES}docs/operations/runbooks.md#verify-and-rebuild-a-counter.",
                 DATA,
             )
         self.steps.say(f"{what} rebuilt: {len(done):,}")
@@ -237,7 +237,7 @@ class Restored:
             raise Wrong(
                 "NotVerified",
                 message,
-                "See docs/operations/values.md#verify-difference-a-recount-differs.",
+                f"See {PAGES}docs/operations/values.md#verify-difference-a-recount-differs.",
                 DATA,
             )
         self.steps.say(f"counters that add up: {len(counters):,} of {len(counters):,}")

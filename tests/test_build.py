@@ -3,6 +3,7 @@
 import ast
 import re
 import runpy
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from setuptools import Distribution  # type: ignore[import-untyped]
 
 from exact_counter import Compactor, Ledger, Reader
+from ledger.core.errors import PAGES, SOURCE
 
 ROOT = Path(__file__).parents[1]
 SETUP = runpy.run_path(str(ROOT / "setup.py"))
@@ -125,6 +127,78 @@ def test_no_text_names_a_module_that_the_wheel_does_not_have() -> None:
         for path in paths_in(node.value)
     }
     assert not found
+
+
+TARGETS = "|".join(
+    re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+)
+OF_A_CLONE = re.compile(
+    rf"(?<!{re.escape(PAGES)})"
+    r"\b(?:docs|infra|integrations|lab|requirements|service|tests)/\w(?:[\w/-]|\.\w)*+"
+    rf"(?! of {re.escape(SOURCE)})"
+    rf"|\bmake (?:{TARGETS})\b(?! in a clone)"
+)
+"""A file or a command that the wheel does not have, without its address and not of a clone."""
+
+TEXTS = """
+def adds(): "Formats: docs/data-model.md"
+@command("add")
+def add(): "See docs/costs.md."
+"docs/retries.md", f"{PAGES} docs/gates.md", f"{PAGES}docs/limits.md", f"{x}tests/ledger"
+f"docs/index.md of {SOURCE}, and docs/console.md"; "make it: make deploy", "make api in a clone"
+"""
+
+
+def shown(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and text of what code may show: each string but the docstring of what is no command."""
+    skipped: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            skipped.add(node.value)
+        elif isinstance(node, ast.FunctionDef) and node.decorator_list:
+            yield node.lineno, ast.get_docstring(node) or ""
+    addresses = {"PAGES": PAGES, "SOURCE": SOURCE}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            skipped |= {*node.values}
+            parts = [
+                str(part.value)
+                if isinstance(part, ast.Constant)
+                else addresses.get(ast.unparse(part)[1:-1], "…")
+                for part in node.values
+            ]
+            yield node.lineno, "".join(parts)
+        elif isinstance(node, ast.Constant) and node not in skipped:
+            yield node.lineno, str(node.value)
+
+
+def of_a_clone(tree: ast.AST) -> list[tuple[int, str]]:
+    return [(line, found) for line, text in shown(tree) for found in OF_A_CLONE.findall(text)]
+
+
+def test_no_text_names_a_file_that_the_wheel_does_not_have() -> None:
+    """Or it says where the file is, or that a clone has it."""
+    assert {found for _, found in of_a_clone(ast.parse(TEXTS))} == {
+        "docs/costs.md",
+        "docs/console.md",
+        "docs/gates.md",
+        "docs/retries.md",
+        "make deploy",
+        "tests/ledger",
+    }
+    found = {
+        f"{path.relative_to(ROOT)}:{line}: {named}"
+        for package in ("exact_counter", *BELOW)
+        for path in (ROOT / package).rglob("*.py")
+        for line, named in of_a_clone(ast.parse(path.read_text("utf-8")))
+    }
+    assert not found
+
+
+def test_the_addresses_in_texts_are_those_of_the_metadata() -> None:
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]
+    assert urls["Source"] == SOURCE
+    assert urls["Documentation"] == f"{PAGES}docs/index.md"
 
 
 def built(clone: Path, build_lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """`exact_counter`, the name that users import."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -80,6 +81,25 @@ def test_the_types_of_what_is_public_are_there_when_code_runs(module: str) -> No
         get_type_hints(each)
         if isfunction(each):
             signature(each, eval_str=True)
+
+
+@pytest.mark.parametrize("name", ["", *(f".{name}" for name in BELOW)])
+def test_help_names_no_file_that_the_wheel_does_not_have(name: str) -> None:
+    if name == ".fast":
+        pytest.importorskip("httptools")
+    module = import_module(f"exact_counter{name}")
+    documented = [module, *(getattr(module, each) for each in module.__all__)]
+    documented += [
+        vars(each)[name]
+        for each in documented
+        if isclass(each)
+        for name in vars(each)
+        if not name.startswith("_")
+    ]
+    assert len(documented) > 1
+    for each in documented:
+        named = re.search(r"\b(docs|infra|integrations|lab|service|tests)/", each.__doc__ or "")
+        assert not named, each
 
 
 SIDES = {"compactor", "ledger", "reader", "simulator", "ledgerctl"}

@@ -65,6 +65,12 @@ def shown(value: object, most: int = 40) -> str:
 NOT_WRITTEN = " Nothing was written."
 """A message of InvalidInput says it at its end, or where its `why` does: before what to do."""
 
+SOURCE = "https://github.com/exact-counter/exact-counter"
+"""The repository's address, as pyproject.toml has it."""
+
+PAGES = f"{SOURCE}/blob/main/"
+"""Stands before `docs/` in a text that names a page: the wheel has no such folder."""
+
 
 class LedgerError(Exception):
     """The root of the tree.
@@ -163,8 +169,8 @@ class InvalidSettings(InvalidInput):
 
 
 class InvalidMessage(InvalidInput):
-    """A JSON message is no change as docs/producers.md describes it. Nothing was written. Correct
-    its sender. `field` names what is wrong, or is None."""
+    """A JSON message is no change as the page "Producers" describes it. Nothing was written.
+    Correct its sender. `field` names what is wrong, or is None."""
 
     def __init__(self, why: str, field: str | None = None) -> None:
         super().__init__(why)
@@ -310,7 +316,8 @@ class LaneUnread(LedgerError):
     them is lost.
 
     A process added with other `regions` or `shards`, or without the counter's limit. Correct the
-    settings that are wrong, then move the changes: docs/operations/values.md, `lanes-unread`.
+    settings that are wrong, then move the changes: the page "A value may be wrong", under
+    `lanes-unread`.
     """
 
 

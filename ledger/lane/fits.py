@@ -50,7 +50,7 @@ def mismatches(settings: Settings, shape: Shape) -> list[str]:
         wrong.append(
             f"The table has regions={shape.regions!r}, this process region={settings.region!r}: "
             "other processes may miss what is added there. Name a Region of the table "
-            "(AWS_REGION), or add this one first (ledgerctl init, make deploy)."
+            "(AWS_REGION), or add this one first (ledgerctl init, make deploy in a clone)."
         )
     return wrong
 
