@@ -27,13 +27,17 @@ class OverBudget(LimitReached):
         left = f"less than {estimate:,}" if available is None else f"{available:,}"
         cost = f"this call may cost {estimate:,}"
         why, do = f"has {left} left, and {cost}", "Send a cheaper call"
+        waits = "" if resets_at is None else f", or wait until {_day(resets_at)}"
         if replayed:
             why, do = "refused this call before", "Take a new name"
             if available is not None:
                 why += f". It has {left} left now, and {cost}"
-        then = "" if resets_at is None else f", or wait until {_day(resets_at)}"
+                if available < estimate:
+                    do = "Send a cheaper call, under a new name"
+                else:
+                    waits = ""
         super().__init__(
-            f"The budget {counter} {why}. Nothing of this call counts. {do}{then}.",
+            f"The budget {counter} {why}. Nothing of this call counts. {do}{waits}.",
             counter=counter,
             available=available,
             resets_at=resets_at,

@@ -390,6 +390,11 @@ def test_a_refusal_says_what_is_left_needed_and_how_long_to_wait() -> None:
         "4,000"
     )
     assert again.endswith("Take a new name.")
+    then = datetime(2026, 12, 1, tzinfo=UTC)
+    room = OverBudget(A, 4_000, available=5_000, resets_at=then, replayed=True)
+    assert str(room).endswith("Nothing of this call counts. Take a new name.")
+    short = OverBudget(A, 4_000, available=2_000, resets_at=then, replayed=True)
+    assert str(short).endswith("Send a cheaper call, under a new name, or wait until 2026-12-01.")
     unread = str(OverBudget(A, 4_000, replayed=True))  # nobody knows what is left now
     assert (
         unread
