@@ -179,9 +179,11 @@ class Edge:
 
     def _check_loop(self) -> None:
         if self._loop is not asyncio.get_running_loop():
-            where = "outside of" if self._loop is None else "in another event loop than"
+            where, do = "in another event loop than", "Make one in each loop"
+            if self._loop is None:
+                where, do = "outside of", "Enter it by `async with` first"
             used = f"This {type(self).__name__} is used {where} its `async with`."
-            raise InvalidInput(f"{used} Nothing was written. Make one in each loop.")
+            raise InvalidInput(f"{used} Nothing was written. {do}.")
 
     async def _run(self, program: Generator[Any, Any, Result]) -> Result:
         self._check_loop()

@@ -163,7 +163,7 @@ def test_a_reader_outside_its_block_or_loop_answers_nothing(
 ) -> None:
     async def main() -> None:
         reader = of(AsyncReader, table)
-        with pytest.raises(InvalidInput, match="AsyncReader is used outside of its `async with`"):
+        with pytest.raises(InvalidInput, match=r"is used outside of its .*\. Enter it by `async"):
             await reader.history(LIKES)
         async with reader:
             assert await reader.value(LIKES) == 15
