@@ -126,10 +126,11 @@ class Compactor:
         """Recompute the checkpoints of a counter's lanes of this Region from their segments; return
         the totals.
 
-        For a counter with a limit it writes the gates of *all* its lanes anew from what they filed,
-        each in its own Region, because rights belong to all of them together, and returns their
-        values. Every Region must answer. Meanwhile no process may add to the counter, or hold a
-        part of it, in any Region. `ledgerctl rebuild` also says what is lost.
+        For a counter with a limit it writes the gates of *all* its lanes anew, each in its own
+        Region, because rights belong to all of them together, and returns their values. It takes
+        the outcomes that a gate had filed, and those that it still has. Every Region must answer.
+        Meanwhile no process may add to the counter, or hold a part of it, in any Region.
+        `ledgerctl rebuild` also says what is lost.
 
         It is for an operator, while no compactor works on the lanes: always after a restore from a
         backup, or when this Region's replica was made again, and after LaneDamaged once you know

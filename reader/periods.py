@@ -47,7 +47,10 @@ def periods(
         raise InvalidInput(f"period is a Period, such as Period('month'), not {shown(given)}.")
     base, settings = check_counter(base), rules.settings
     if settings.plan(base).keep is None:
-        raise InvalidInput(f"No prefix of periods={shown([*settings.periods], 200)} fits {base}.")
+        raise InvalidInput(
+            f"No prefix of periods={shown([*settings.periods], 200)} fits {base}. Give its prefix "
+            "a Keep in periods= of the Settings."
+        )
     now_ms = rules.clock()
     every = period.last(base, last, to_datetime(now_ms))
     names = [name for name in every if settings.plan(name).is_kept(now_ms)]

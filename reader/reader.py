@@ -84,12 +84,12 @@ class Reader:
         The cache keeps nothing for longer than `ttl`, so a `max_age` above that means `ttl`,
         without an error.
 
-        behind: how many seconds the table's answer may be behind. For lanes that were folded up to
-        at most so long ago it reads the checkpoint alone: one request and a read unit a lane (half,
-        if not `consistent`), however many changes a second there are. The balance has every change
-        requested before `as_of`, except those that came later than the allowed lateness and are not
-        settled yet; lanes that were folded further may have later ones too. The cache neither gives
-        nor keeps such an answer.
+        behind: how many seconds the table's answer may be behind. If the checkpoint of a lane has
+        the changes up to at most so long ago, it reads that alone: one request and a read unit a
+        lane (half, if not `consistent`), however many changes a second there are. The balance has
+        every change requested before `as_of`, except those that came later than the allowed
+        lateness and are not settled yet. A checkpoint that reaches beyond `as_of` adds later
+        changes. The cache neither gives nor keeps such an answer.
 
         Such a balance is not a value of the past: read that with `value_at`.
 
@@ -135,13 +135,13 @@ class Reader:
         limit: int = 100,
     ) -> HistoryPage:
         """The next `limit` entries of `history` above `after`. For each lane it reads a part of the
-        segments. Of a tail it reads the page, and about ten seconds more whatever the limit is,
-        because packs may hold entries in between.
+        segments. Of a tail it reads the page and the changes of about ten seconds beyond it,
+        whatever the limit is, because packs may hold entries in between.
 
-        It reads every segment of each range of time that the page touches, one for each settle that
-        the range has seen, and holds no more than the page and 1 MB of segments in memory.
-        Each page is read at its own time: no later page has a stray that is settled below `after`
-        meanwhile. In a Region that is not the home of a lane, and with consistent=False at home
+        A range of time has a segment more for each settle in it, and a page reads all segments of
+        each range that it touches. It holds no more than the page and 1 MB of segments in memory.
+        Each page is read at its own time: if a stray is settled below `after` meanwhile, no later
+        page has it. In a Region that is not the home of a lane, and with consistent=False at home
         too, a page may lack entries whose segment has not arrived yet. Raises as `history` does.
         """
         return self._run(
@@ -169,10 +169,11 @@ class Reader:
 
         every: "hour", "day", "week" (from Monday), "month" or a timedelta. zone: the IANA name of
         the zone whose days these are, default UTC; hours and timedeltas count from its midnight
-        before `since`. limit: the most steps, 1 to 10,000. Days of UTC, and longer steps, take one
-        read unit a lane and the tail, as far back as the checkpoint still knows days; for shorter
-        steps and other borders it reads the segments, 24 bytes a change, and of a counter with a
-        limit always.
+        before `since`. limit: the most steps, 1 to 10,000.
+
+        Days of UTC, and longer steps, take one read unit a lane and the tail, as far back as the
+        checkpoint still knows days. For shorter steps, for steps that begin at other times, and
+        always for a counter with a limit, it reads the segments: 24 bytes a change.
 
         The sums are those of a history read at that moment; a stray is there after the next settle.
         Raises InvalidInput (more steps than `limit`, no such zone), InvalidTime (before 1970;
@@ -203,9 +204,10 @@ class Reader:
         directory of lanes.
 
         They come in the order of the directory's buckets, which is not that of names; the counter
-        whose whole name is `prefix` comes first, alone, by one request. Behind the first names a
-        page reads 64 of the 256 buckets at most, in every Region (half a read unit each), so it may
-        have fewer than `limit`; only the last page has none. Go on until `next` is None.
+        whose whole name is `prefix` comes first, alone, by one request. A page looks for names in
+        64 of the 256 buckets at a time, in every Region (half a read unit each), and ends where it
+        found some. So it may have fewer than `limit`. Only the last page may be empty: go on until
+        `next` is None.
 
         The service lists a counter some seconds after its first change; without the service, the
         next `Compactor.run` does, which scans.

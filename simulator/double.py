@@ -79,7 +79,7 @@ class Simulation:
         return to_datetime(self.world.now_ms)
 
     def wait(self, ms: int) -> None:
-        """Let time pass; the world does what it does meanwhile."""
+        """Let so many milliseconds pass; the world does what it does meanwhile."""
         for _ in range(min(ms, WAIT_STEPS_MAX)):
             self.step()
         with self._lock:

@@ -27,12 +27,13 @@ SHOWN_MAX = 130
 
 
 class Hold:
-    """A granted hold: `amount` of `counter` is set aside until `until`, by the clock of a process
-    that needs the amount then.
+    """A granted hold: `amount` of `counter` is set aside until `until`. What counts then is the
+    clock of the process that needs the amount.
 
     ends: the Ledger that ends it. The end of a `with` block releases a hold that was not captured
-    in it. In another process, with its `id` or a pickle, `Ledger.parse_hold(counter, id)` makes it
-    anew, or a Ledger ends it.
+    in it. To end it in another process, make it there from its `id`, by
+    `Ledger.parse_hold(counter, id)`; or send a pickle of it, and pass that to `Ledger.capture` or
+    `Ledger.release`.
     """
 
     __slots__ = ("_ends", "_is_over", "delta")
@@ -148,10 +149,10 @@ class Hold:
 
 class Holds(tuple[Hold, ...]):
     """A tuple of holds, in the order of the call's counters. The end of a `with` block releases
-    uncaptured ones.
+    those that were not captured in it.
 
-    In another process `Holds([ledger.parse_hold(counter, id), ...])` makes them anew. Raises
-    InvalidInput for anything but holds, such as those of an AsyncLedger.
+    In another process make them by `Holds([ledger.parse_hold(counter, id), ...])`. Raises
+    InvalidInput for anything but holds of a Ledger, so also for those of an AsyncLedger.
     """
 
     _of: type[Hold] = Hold
@@ -161,8 +162,8 @@ class Holds(tuple[Hold, ...]):
         for hold in granted:
             if type(hold) is not cls._of:
                 raise InvalidInput(
-                    f"Holds are of a Ledger's holds, not {shown(hold)}. Nothing was written. Make "
-                    "each with Ledger.parse_hold(counter, id)."
+                    f"Holds are of a Ledger's holds, not of {shown(hold)}. Nothing was written. "
+                    "Make each with Ledger.parse_hold(counter, id)."
                 )
         return super().__new__(cls, granted)
 

@@ -115,8 +115,8 @@ class ChangeQueue:
 
     def send_many(self, changes: Iterable[Change]) -> list[str | LedgerError]:
         """Queue many changes in few messages, ten messages a request. It returns for each change,
-        in order, the MessageId of the message that it travels in, or a LedgerError of its own; no
-        Change raises.
+        in order, the MessageId of the message that it travels in, or a LedgerError of its own:
+        look at every one, because no Change makes the call raise.
 
         A change that cannot be added keeps its message in the queue. The other changes of the
         message are then added again, and count once. Raises InvalidInput, before anything is sent,

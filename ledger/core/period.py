@@ -76,7 +76,7 @@ class Period:
                 )
             raise InvalidInput(
                 f"anchor={shown(self.anchor)} is not the day from 1 to {ANCHOR_MAX} on which a "
-                "month begins; such an anchor is of months alone."
+                "month begins; such an anchor is a setting of months alone."
             )
 
     def _check_every(self) -> None:
@@ -85,7 +85,8 @@ class Period:
             return
         if type(self.every) is int and self.unit not in EVERY_MAX:
             raise InvalidInput(
-                f"every={shown(self.every)} is of hours and days alone, not of a {self.unit}. "
+                f"every={shown(self.every)} goes with the units hour and day alone, not with "
+                f"{self.unit}. "
                 'Nothing was written. Two weeks are Period("day", every=14, anchor=a Monday).'
             )
         raise InvalidInput(

@@ -57,7 +57,7 @@ class Settings:
     - endpoint_url: an endpoint other than AWS's; then Regions may have any names of a-z, 0-9 and
       hyphens.
     - shards: counter-name prefix -> number of shards. The longest prefix that fits decides. The
-      number of a counter never changes.
+      number of a counter's shards never changes.
     - limits: counter-name prefix -> Limit, as with shards. A counter that no prefix fits has no
       limit.
     - thresholds: counter-name prefix -> Thresholds, as with shards. The service publishes their

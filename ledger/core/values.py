@@ -240,11 +240,12 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """The result of a transfer, for ever.
+    """The result of a transfer. It is final: the same call always gets the same result.
 
-    outcome: "moved"; "refused" by the source's limit; "refunded", because the target's limit
-    refused it: then nothing has moved either. debit, credit: their receipts, None without an add; a
-    refunded debit has one. cost: of the call.
+    - outcome: "moved"; "refused" by the source's limit; "refunded", because the target's limit
+      refused the amount and the source got it back. Only "moved" has moved anything.
+    - debit, credit: the receipts of the two adds; None for one that did not count. A refunded
+      debit did count, so it has one. cost: of the call.
     """
 
     outcome: Literal["moved", "refused", "refunded"]

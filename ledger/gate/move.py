@@ -86,7 +86,8 @@ def free(gates: Gates, gate: Gate, side: str | None = None, need: int = 0) -> Pr
         if side is not None and not left:
             raise GaveUp(
                 f"{gate.lane}: {most:,} holds that were over have ended in this call, and to take "
-                f"{need} it must end more of them. Nothing was decided. Call again: that goes on."
+                f"{need} it must end more of them. Nothing was decided. Call again: each call ends "
+                "more."
             )
         page: Page = yield from gates.home(gate.lane, pages.read())
         left -= len(page.items)

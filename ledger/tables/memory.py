@@ -32,9 +32,9 @@ TOKEN_MS = 600_000
 class MemoryTable:
     """A table in memory. It is thread-safe. `page_size` items make a page of a Query or a Scan.
 
-    `peers` maps the names of other Regions to their tables, for requests At them; a Region that it
-    lacks is Unavailable. `lists`: the directory has each lane with an item, as in the deployed
-    service, so that `Reader.counters` names its counter.
+    `peers` maps the names of other Regions to their tables; a request to a Region that it lacks
+    raises Unavailable. With `lists` the directory lists each lane as soon as it has an item, as
+    the deployed service does, so that `Reader.counters` names its counter.
     """
 
     def __init__(
