@@ -91,13 +91,13 @@ def _rings(said: Parameters) -> Iterator[str]:
         both = f"ringEverySeconds={said['ringEverySeconds']} and allowedLatenessMs={lateness_ms}"
         yield (
             f"{both}: a fold may be {folded_s} s after its change, and canary-late is in alarm "
-            f"after {LATE_S} s."
+            f"after {LATE_S} s. Give lower numbers."
         )
     if int(said["keepMs"]) < lateness_ms:
         both = f"keepMs={said['keepMs']} is below allowedLatenessMs={lateness_ms}"
         yield (
             f"{both}: a retry in time may come after the clean, and write its delta again for "
-            "the compactor to clean."
+            "the compactor to clean. Give a higher keepMs."
         )
 
 
@@ -107,7 +107,10 @@ def _callers(said: Parameters) -> Iterator[str]:
         if bool(said[one]) != bool(said[other]):
             yield f"{one}={said[one]} and {other}={said[other]}: give both or none."
     if said["jwtReadScope"] and not said["jwtIssuer"]:
-        yield f"jwtReadScope={said['jwtReadScope']}: JWTs have scopes, and jwtIssuer names nobody."
+        yield (
+            f"jwtReadScope={said['jwtReadScope']}: JWTs have scopes, and jwtIssuer names nobody. "
+            "Give an issuer, or no scopes."
+        )
 
 
 def _writers(said: Parameters) -> Iterator[str]:
