@@ -167,9 +167,7 @@ def _scan_of_young(call: Call, prefix: str, no_lane: str) -> Found:
         ) from None
     if not holdings:
         why = f"{no_lane} nobody has added yet."
-        raise Wrong(
-            "EmptyDirectory", why, f"`ledgerctl add` makes the first counter. {LISTS}", DATA
-        )
+        raise Wrong("EmptyDirectory", why, "`ledgerctl add` makes the first counter.", DATA)
     scanned = f"so this scanned the table. {LISTS} {show.cost(call.meter.take())}"
     call.note(f"{no_lane} no compactor has listed one yet; {scanned}", "yellow")
     holdings = {lane: held for lane, held in holdings.items() if lane.counter.startswith(prefix)}

@@ -49,7 +49,7 @@ def periods(
     if settings.plan(base).keep is None:
         raise InvalidInput(
             f"No prefix of periods={shown([*settings.periods], 200)} fits {base}. Give its prefix "
-            "a Keep in periods= of the Settings."
+            "a Keep in periods= of the Settings (LEDGER_PERIODS)."
         )
     now_ms = rules.clock()
     every = period.last(base, last, to_datetime(now_ms))

@@ -116,10 +116,12 @@ class Gates:
         """
         gates = cls.of(settings, counter, sold_out)
         if gates is None:
+            prefixes = [*settings.limits]
+            have = f"the prefixes {shown(prefixes, 200)}" if prefixes else "no prefix yet"
             raise InvalidInput(
                 f"{caller}: the counter {shown(counter, 80)} has no limit. Nothing was written. "
-                "Give it one in limits= of the Settings, by a prefix of its name; they have the "
-                f"prefixes {shown([*settings.limits], 200)}."
+                "Give it one in limits= of the Settings (LEDGER_LIMITS), by a prefix of its name; "
+                f"they have {have}."
             )
         return gates
 
