@@ -208,7 +208,8 @@ _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (
         errors.GaveUp,
         "unavailable",
-        "The gate changed too often. Nothing was decided. Repeat the request as it was.",
+        "Other requests changed what the limit leaves at each of many tries, or many holds that "
+        "are over had to end first. Nothing was decided. Repeat the request as it was.",
     ),
     (
         errors.ReadTooSlow,
@@ -218,10 +219,16 @@ _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (
         errors.NotYetReplicated,
         "not-yet-replicated",
-        "Repeat the request later, or in the counter's home Region.",
+        "A part of the counter's changes has not reached this Region yet. Repeat the request "
+        "later.",
     ),
     (errors.DamagedItem, "damaged", _OPERATOR),
-    (errors.GateLost, "damaged", "The counter's gate is gone: the operator must restore it."),
+    (
+        errors.GateLost,
+        "damaged",
+        "The counter's gate, the item that decides for its limit, is gone: the operator must "
+        "restore it.",
+    ),
     (LedgerError, "misconfigured", _OPERATOR),
 )
 _SAY_WHAT_COUNTS = (

@@ -156,8 +156,8 @@ class History(Answer):
 
 
 class Held(Answer):
-    """A part of the limit is set aside `until` then, by the clock of the process that is short
-    of it.
+    """A part of the limit is set aside until `until`. What counts then is the clock of the process
+    that needs the part.
     """
 
     id: str = Field(description="names the hold in the paths that capture it and release it")
