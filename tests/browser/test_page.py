@@ -113,7 +113,7 @@ def test_the_end_is_three_verdicts_in_their_colours(
     assert step(page) == "Verdict"
     assert page.edge("#regions", "top") == began
     assert not page.all("#why dl")[0].is_displayed()
-    for size in WIDE, PHONE:
+    for size in WIDE, *SMALL, PHONE:
         page.resize(size)
         assert not overflowing(page)
     page.all("#why summary")[0].send_keys(Keys.ENTER)
@@ -167,6 +167,41 @@ def overflowing(page: Page) -> list[str]:
 
 
 PHONE, WIDE = (390, 844), (1440, 900)
+SMALL = (360, 740), (320, 640), (195, 422)
+"""Smaller phones, and a phone on which everything is twice as large."""
+
+
+def test_a_text_stands_out_light_and_dark(page: Page) -> None:
+    page.wait(lambda: page.all("#rows tr"))
+    for scheme in "light", "dark":
+        media = {"name": "prefers-color-scheme", "value": scheme}
+        page.cdp("Emulation.setEmulatedMedia", features=[media])
+        assert page.run(PALE) == []
+    page.cdp("Emulation.setEmulatedMedia", features=[])
+
+
+PALE = """
+  const shades = (color) => color.match(/[\\d.]+/g).map(Number);
+  const light = (color) => color.slice(0, 3).map((shade) => shade / 255)
+    .map((shade) => (shade <= 0.04045 ? shade / 12.92 : ((shade + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, shade, at) => sum + shade * [0.2126, 0.7152, 0.0722][at], 0.05);
+  const ups = (box) => (box ? [box, ...ups(box.parentElement)] : []);
+  const contrast = (box) => {
+    const behind = ups(box).map((up) => shades(getComputedStyle(up).backgroundColor));
+    const back = behind.find((color) => (color[3] ?? 1) === 1);
+    const opacity = ups(box).reduce((all, up) => all * getComputedStyle(up).opacity, 1);
+    const ink = shades(getComputedStyle(box).color)
+      .map((shade, at) => shade * opacity + back[at] * (1 - opacity));
+    const [dark, bright] = [light(ink), light(back)].sort((one, other) => one - other);
+    return bright / dark;
+  };
+  const isText = (node) => node.nodeType === Node.TEXT_NODE && node.data.trim();
+  return [...document.querySelectorAll("body *")]
+    .filter((box) => box.checkVisibility() && [...box.childNodes].some(isText))
+    .filter((box) => contrast(box) < 4.5)
+    .map((box) => box.textContent);
+"""
+"""Texts whose contrast is too low for a reader with weak eyes."""
 
 
 def test_a_click_or_a_key_stops_the_play(page: Page) -> None:
@@ -199,6 +234,21 @@ def test_a_page_without_motion_does_not_begin_to_play(page: Page) -> None:
     page.cdp("Emulation.setEmulatedMedia", features=[reduce])
     page.wait(lambda: page.text("#next") == "")
     page.cdp("Emulation.setEmulatedMedia", features=[])
+
+
+def test_a_tab_that_nobody_sees_waits(page: Page) -> None:
+    """Otherwise the play would be over when its visitor comes back."""
+    page.watch()
+    page.wait(lambda: page.number("#truth") > 0)
+    first = page.driver.current_window_handle
+    page.driver.switch_to.new_window("tab")
+    page.watch()
+    page.wait(lambda: page.text("#next").startswith("Next: cut the link"))
+    page.click("h1")
+    page.driver.close()
+    page.driver.switch_to.window(first)
+    page.wait(lambda: page.text("#next") in ("Plays by itself in 10 s", "Plays by itself in 9 s"))
+    assert step(page) == "Count"
 
 
 PICTURE = Path(__file__).resolve().parents[2] / "build" / "browser" / "live.webp"

@@ -303,6 +303,13 @@ function showRequests(requests) {
 let isLost = false;
 
 async function watch() {
+  if (!document.hidden) await look(); // the scene's time passes only while somebody asks for its picture
+  setTimeout(watch, EVERY_MS);
+}
+
+document.addEventListener("visibilitychange", () => { play.idle_since = Date.now(); });
+
+async function look() {
   try {
     show(await (await fetch("/picture")).json());
     if (isLost) write($("#problem"), "");
@@ -311,7 +318,6 @@ async function watch() {
     isLost = true;
     write($("#problem"), `The demo has ended. Start it again with ${START}; this page goes on by itself.`);
   }
-  setTimeout(watch, EVERY_MS);
 }
 
 watch();
