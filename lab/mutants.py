@@ -78,11 +78,13 @@ def main(
     files: Annotated[
         list[str] | None, typer.Argument(help=f"Files to mutate; else all of {', '.join(MUTATED)}.")
     ] = None,
-    sample: Annotated[int, typer.Option(help="How many are drawn.")] = 80,
-    seed: Annotated[int, typer.Option(help="What draws them.")] = 27,
+    sample: Annotated[int, typer.Option(help="How many mutants to try.")] = 80,
+    seed: Annotated[int, typer.Option(help="Decides which ones.")] = 27,
     tests: Annotated[str, typer.Option(help="Folders and files of tests.")] = " ".join(TESTS),
 ) -> None:
-    """Draw mutants of a few lines, run the tests of those lines, and print what is not killed."""
+    """Change a few lines of the code, one at a time, run the tests that reach it, and print the
+    changes that no test notices.
+    """
     began = time.monotonic()
     files = files or [
         str(f.relative_to(ROOT)) for room in MUTATED for f in sorted((ROOT / room).rglob("*.py"))

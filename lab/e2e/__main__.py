@@ -43,9 +43,10 @@ from lab.events import Event, shop_day, with_witnesses
 BUSY = 4  # counters with so many changes that there is something to fold, whatever the shop sold
 WRONG_SHOWN = 20
 BROKEN_AND_MENDED = "Every break was seen, every alarm is quiet again, every counter is right."
-PLAYED = """Every counter is right in both Regions, and every seat was sold once;
-a month turned, every answer about it holds, and what was left of it was carried once;
-each crossing came under one id; the dead letters are exactly the poison."""
+PLAYED = """Every counter is right in both Regions, and every seat was sold once.
+A month ended: each answer about it is right, and what it had left was carried over once.
+Each crossing of a threshold was published under one id.
+Of all messages, exactly those that are no valid change are dead letters."""
 NAMES = {broken.name: broken for broken in BREAKS}
 
 
@@ -56,10 +57,10 @@ def main(
     breaks: Annotated[
         bool, typer.Option("--breaks", help="Break the service instead, and check its alarms.")
     ] = False,
-    limit: Annotated[
-        int, typer.Option(min=1, help="Send only so many of a shop's events, the first.")
-    ] = 800,
-    seed: Annotated[int, typer.Option(help="Decides ways, Regions and what is sent again.")] = 1,
+    limit: Annotated[int, typer.Option(min=1, help="How many of a shop's events to send.")] = 800,
+    seed: Annotated[
+        int, typer.Option(help="Decides how and where each event is sent, and which come again.")
+    ] = 1,
     table_url: Annotated[
         str | None, typer.Option(help="Use the table at this URL, and keep it.")
     ] = None,

@@ -40,9 +40,11 @@ def main(
     seeds: Annotated[int, typer.Option(min=1, help="How many histories to play.")] = 2_000,
     first: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
     processes: Annotated[int, typer.Option(min=1, help="Processes to play them in.")] = 2,
-    seed: Annotated[int | None, typer.Option(min=0, help="Show this one history.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Play one history, and print each of its requests.")
+    ] = None,
     kind: Annotated[
-        str, typer.Option(help=f"Of the one that is shown: {', '.join(KINDS)}.")
+        str, typer.Option(help=f"Which kind --seed plays, of {', '.join(KINDS)}.")
     ] = "lanes",
 ) -> None:
     """Play histories of the shipped code on a simulated table in two or three Regions, with its
@@ -64,6 +66,7 @@ def main(
                 console.print(wrong)
                 raise typer.Exit(1)
             total += counts
+    console.print("histories of each kind: steps, and what happened in them")
     for name, played in KINDS.items():
         happened = "".join(f", {total[what]:,} {what}" for what in played.shows)
         console.print(f"{name:10} {total[name]:>7,}: {total[f'{name} steps']:,} steps{happened}")

@@ -175,9 +175,10 @@ def _world(part: Part) -> tuple[object, ...]:
 def main(
     names: Annotated[list[str] | None, typer.Argument(help="Only these casts.")] = None,
 ) -> None:
-    """Go through every cast, or those with these names, and print how many states each has.
+    """Play every order of the steps of small casts of processes, and print how many states there
+    were, and how many of them were wrong.
 
-    Exit code: 1 when one of this library is wrong.
+    Exit code: 1 when a state of this library is wrong.
     """
     if unknown := set(names or ()) - EXPLORED.keys():
         raise typer.BadParameter(f"no such cast: {', '.join(sorted(unknown))}")
@@ -193,8 +194,8 @@ def main(
     if names:
         raise typer.Exit(wrong > 0)
     print(
-        "\nthe obvious design: one transaction deletes deltas and adds their sum; the shortest of "
-        "each kind"
+        "\nThe obvious design, for comparison: one transaction deletes deltas and adds their sum.\n"
+        "Below is, for each way in which that goes wrong, the shortest order of steps to it."
     )
     for explored in map(explore, NAIVE_CASTS):
         print(f"\n{explored.name}: {explored.wrong:,} of {explored.states:,} states are wrong")

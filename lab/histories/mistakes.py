@@ -172,6 +172,7 @@ def main(planted: Sequence[Mistake]) -> None:
     Exit code 1 when one is not.
     """
     missed = 0
+    print(f"{'found by':<10}  planted mistake: what went wrong", flush=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # each is played by a process of its own
         for mistake, (by, said) in zip(planted, pool.map(catch, planted), strict=True):
             missed += not by
@@ -231,11 +232,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         prog="python -m lab.histories.mistakes", description=main.__doc__
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only the mistakes of these names")
     for name, (_, which) in GROUPS.items():
         parser.add_argument(f"--{name}", action="store_true", help=which)
     parser.add_argument(
-        "--rules", action="store_true", help="take each rule away from its judge instead"
+        "--rules",
+        action="store_true",
+        help="instead take each rule away from its judge, and see which mistakes nobody finds then",
     )
     given = parser.parse_args()
     if given.rules:

@@ -72,14 +72,14 @@ def _of(rooms: Iterable[Any], small: bool) -> Iterator[Figure | Shown | str]:
 
 def main(
     small: Annotated[
-        bool, typer.Option("--small", help="Little of all, with the same goals.")
+        bool, typer.Option("--small", help="Measure a little of everything, by the same goals.")
     ] = False,
 ) -> None:
     """Measure units, requests, memory, instructions and CPU, in some twelve minutes. CPU, pace and
     latency are ratios, and not judged.
 
-    Exit code: 0 if every judged goal is met, 1 if one is missed or a part failed; then
-    docs/bench.txt stays as it was.
+    Exit code: 0 if every judged goal is met, or its line says why it is missed; 1 if one is missed
+    without a reason, or a part failed. After a failure docs/bench.txt stays as it was.
     """
     end_on_signals()
     printed, failed, missed = ["$ make bench"], 0, 0

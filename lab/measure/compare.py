@@ -84,7 +84,7 @@ def main(
         Path | None, typer.Argument(help="A CSV file; else a generated shop day.")
     ] = None,
     small: Annotated[
-        bool, typer.Option("--small", help="Measure little of all; judge, and write nothing.")
+        bool, typer.Option("--small", help="Measure a little of everything, and write no page.")
     ] = False,
 ) -> None:
     """Measure every design, in ten to twenty minutes, and write docs/comparison.md.
@@ -128,7 +128,7 @@ def publish(
     mistakes = [mistake for row in rows for mistake in row.mistakes()]
     mistakes += [mistake for rival in rivals for mistake in rival.mistakes()]
     if mistakes:
-        print("WRONG, so nothing was written. Mend these:", *mistakes, sep="\n")
+        print("These rows are wrong, so no page was written:", *mistakes, sep="\n")
         raise SystemExit(1)
     if path:
         for file, text in zip((path, path.with_suffix(".txt")), texts, strict=True):

@@ -41,7 +41,7 @@ Planted = Annotated[
     str | None,
     typer.Option(
         help=(
-            "Plant it in a copy of the code, which must find it: "
+            "Plant this mistake in a copy of the code, and play that; the run must find it: "
             f"{', '.join(m.name for m in mistakes.RUN)}."
         )
     ),
@@ -114,17 +114,19 @@ def _say_what_is_counted(console: Console, shop: int, played: int, *, is_file: b
 
 @app.command()
 def torture(
-    operations: Annotated[int, typer.Option(min=100, help="Adds and reads, about.")] = 12_000,
+    operations: Annotated[
+        int, typer.Option(min=100, help="About how many adds and reads.")
+    ] = 12_000,
     seed: Annotated[
-        int | None, typer.Option(help="Decides what each process and the proxy draw.")
+        int | None, typer.Option(help="Decides what writers and faults draw; random if not given.")
     ] = None,
     mistake: Planted = None,
 ) -> None:
-    """Writers, readers and compactors on a real engine while everything fails; then every sum is
-    judged.
+    """Run writers, readers and compactors on a real engine while everything fails, then judge every
+    sum that was read.
 
     Exit code: 0 when nothing is wrong, 1 when something is or too little was done, 2 when the
-    engine cannot be had.
+    engine cannot run.
     """
     console = _begin(mistake)
     seed = random.randrange(10**6) if seed is None else seed
@@ -142,12 +144,15 @@ def torture(
         f"violations  {len(outcome.violations)}"
     )
     if outcome.violations:
-        console.print(f"[bold red]It is wrong with seed {seed}.[/] Its history: {folder}")
+        console.print(
+            f"[bold red]This run found something wrong.[/] Its seed is {seed}; the record of all "
+            f"its requests is in {folder}"
+        )
         raise typer.Exit(1)
     shutil.rmtree(folder, ignore_errors=True)
     lacks = outcome.lacks(ROUGH, operations)
     for lack in lacks:
-        console.print(f"[bold red]Too little was done:[/] {lack}")
+        console.print(f"[bold red]Too little was done, so the run proves nothing:[/] {lack}")
     raise typer.Exit(1 if lacks else 0)
 
 

@@ -39,9 +39,9 @@ def sale_verdict(results: Sequence[Sold]) -> tuple[bool, str]:
     """Whether a flash sale is as it must be, ours first, and what to say of it."""
     ours, *others = results
     if not ours.is_right:
-        return False, "The sale: ours is wrong. Please report it, with the seed."
+        return False, "The sale: this library is wrong. Please report it, with the seed."
     if any(other.is_right for other in others):
-        return False, "The sale shows too little: another design kept to the seats, too."
+        return False, "The sale shows too little: another design sold every seat once, too."
     return (
         True,
         f"The sale: {SEATS:,} of {SEATS:,} seats sold, and nobody refused while one was free.",
@@ -73,9 +73,9 @@ def closing(
         console.print(summary(outcome, truth, events))
     wrong = [*outcome.violations, *wrong_values(outcome, truth)]
     if wrong:
-        verdict = "A number of ours is wrong. Please report it, with the events and the seed:"
+        verdict = "A number of this library is wrong. Please report it, with events and seed:"
     elif lacks:
-        verdict = "The events show too little. No number of ours is wrong, but too few are:"
+        verdict = "The events show too little. No number is wrong, but too little happened:"
     else:
         verdict = "The events: every number is right in both Regions, and no read was wrong."
     is_sold, sold = sale_verdict(sale)
