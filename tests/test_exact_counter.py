@@ -64,7 +64,7 @@ def public(name: str) -> list[Any]:
     for each in (getattr(module, name) for name in module.__all__):
         if isfunction(each):
             found.append(each)
-        elif isclass(each) and not issubclass(each, Exception):
+        elif isclass(each):
             methods = [
                 each.__dict__[name]
                 for name in each.__dict__
@@ -74,7 +74,7 @@ def public(name: str) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("module", ["", ".aio", ".budgets", ".queue", ".testing"])
+@pytest.mark.parametrize("module", ["", ".aio", ".budgets", ".errors", ".queue", ".testing"])
 def test_the_types_of_what_is_public_are_there_when_code_runs(module: str) -> None:
     """What makes objects from a class's types, such as a framework's injection, reads them."""
     for each in public(f"exact_counter{module}"):

@@ -43,8 +43,6 @@ Rule 2: An error that concerns one change carries it as `delta`, ready for `Ledg
 a public call raises or answers carries as `cost` what the call cost, as a receipt does.
 """
 
-from __future__ import annotations
-
 from copyreg import __newobj__  # type: ignore[attr-defined]
 from datetime import datetime
 from typing import Any
