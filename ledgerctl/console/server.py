@@ -10,10 +10,10 @@ import threading
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from html import escape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from importlib.resources import files
+from io import BytesIO
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -25,7 +25,7 @@ from ledgerctl.console.capped import Capped, Purse
 from ledgerctl.console.views import VIEWS
 from ledgerctl.failures import DATA, NO_ANSWER, USAGE, meaning
 
-FILES = Path(__file__).with_name("page")
+FILES = files(__package__) / "page"  # also where the wheel is imported as a zip
 NAMES = frozenset(file.name for file in FILES.iterdir())
 STATUS = {USAGE: 400, DATA: 409, NO_ANSWER: 503}
 
@@ -41,7 +41,7 @@ class Server(ThreadingHTTPServer):
         capped = {region: Capped(table, self._purse) for region, table in call.tables.items()}
         self._call = call.around(replace(call.surroundings, tables=capped))
         self.token = secrets.token_urlsafe(16)
-        super().__init__((HOST, port), partial(Handler, directory=str(FILES)))
+        super().__init__((HOST, port), Handler)
         self.url = f"http://{HOST}:{self.server_port}/{self.token}/"
 
     @property
@@ -84,10 +84,16 @@ class Handler(OfLoopback, SimpleHTTPRequestHandler):
             super().do_GET()
 
     def send_head(self) -> Any:
-        # for other paths its parent lists folders, and leads where the path says
-        if self.path.partition("?")[0].removeprefix("/") in NAMES:
-            return super().send_head()
-        return self.send_error(404)
+        # its parent lists folders, and leads where the path says
+        name = self.path.partition("?")[0].removeprefix("/")
+        if name not in NAMES:
+            return self.send_error(404)
+        file = (FILES / name).read_bytes()
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(name))
+        self.send_header("Content-Length", str(len(file)))
+        self.end_headers()
+        return BytesIO(file)
 
     def _send(self, status: int, kind: str, text: str, cost: str = "") -> None:
         with suppress(ConnectionError):  # the page went on to another view

@@ -321,6 +321,17 @@ def test_the_program_of_the_wheel_runs(installed: Environment) -> None:
     assert "dollars a month" in installed.run(ledgerctl, "cost", "--changes", "10M")
 
 
+def test_the_console_has_its_page_in_a_zip(installed: Environment) -> None:
+    """As from an archive of zipapp."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(WHEEL)!r}); "
+        "import exact_counter.ledgerctl.console.server as server; "
+        "print(server.__file__, (server.FILES / 'page.html').read_text())"
+    )
+    said = installed.run(installed.python, "-c", code)
+    assert said.startswith(f"{WHEEL}/exact_counter/ledgerctl/console/server.py <!doctype html>")
+
+
 def test_a_users_program_is_typed(installed: Environment) -> None:
     users = installed.folder / "users.py"
     users.write_text(USERS)
