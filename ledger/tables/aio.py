@@ -24,7 +24,7 @@ from ledger.core.requests import AtOnce, Now, Pause, Program, Request, Result
 from ledger.core.running import through
 from ledger.core.settings import Settings
 from ledger.tables import exchange
-from ledger.tables.boto import OPTIONS, not_made
+from ledger.tables.boto import OPTIONS, not_made, taken
 from ledger.tables.dynamo import Given, table_of
 from ledger.tables.failures import note_attempts, whose_blocks
 from ledger.tables.send import Endpoint, Send, method_of
@@ -116,7 +116,7 @@ class AsyncDynamoTable:
                     f"A client is {whose}, and cannot be awaited. Nothing was written. Give "
                     "aiobotocore's."
                 )
-        self._clients = {region: note_attempts(client) for region, client in given.items()}
+        self._clients = taken(given)
         self._pause = pause
 
     async def open(self, stack: AsyncExitStack) -> None:

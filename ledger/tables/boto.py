@@ -89,6 +89,26 @@ def _client_of_session(
         return _made(session, service, region, endpoint_url)
 
 
+def taken(clients: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The clients that a caller gave, by Region, each with `note_attempts`.
+
+    Raises InvalidSettings where one asks AWS in another Region than the one that it stands for.
+    """
+    for region, client in (clients or {}).items():
+        # a FastClient keeps what botocore calls meta to itself
+        meta = getattr(client, "_meta", None) or getattr(client, "meta", None)
+        theirs, url = getattr(meta, "region_name", None), getattr(meta, "endpoint_url", None)
+        # Elsewhere, such as at an engine on this computer, one client may serve all Regions.
+        if theirs != region and f".{theirs}." in str(url):
+            # Its writes would stand where the owner of their lane, or of their gate, does not look:
+            # two Regions would sell one seat.
+            raise InvalidSettings(
+                f"The client for {region} is one of {theirs} ({url}). Nothing was written. Make "
+                f"it with region_name={region!r}, or name its own Region in the Settings."
+            )
+    return {region: note_attempts(client) for region, client in (clients or {}).items()}
+
+
 def not_made(endpoint_url: str | None, failure: BotoCoreError | ValueError) -> LedgerError:
     """What it means that botocore makes no client. A BotoCoreError is of a profile that does not
     exist, for example. A ValueError is of the URL, or without one of a credential process whose

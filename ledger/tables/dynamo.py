@@ -22,7 +22,7 @@ from ledger.core.requests import At, AtOnce, Pause, Request, Table
 from ledger.core.running import drive
 from ledger.core.settings import ClientName, Settings
 from ledger.tables import exchange, failures
-from ledger.tables.boto import POOL, make_client
+from ledger.tables.boto import POOL, make_client, taken
 from ledger.tables.failures import DynamoDBClient
 from ledger.tables.send import Endpoint, Send, method_of
 
@@ -60,15 +60,14 @@ class DynamoTable:
     ) -> DynamoTable:
         """The table of `settings`, seen from `region` (default: its own).
 
-        It makes the clients that are not given.
+        It makes the clients that are not given. Raises InvalidInput, and InvalidSettings for a
+        client of another Region.
         """
         if any(map(failures.is_async, (clients or {}).values())):
             raise InvalidInput(
                 "A client is aiobotocore's. Nothing was written. Use AsyncLedger and AsyncReader."
             )
-        given = {
-            region: failures.note_attempts(client) for region, client in (clients or {}).items()
-        }
+        given: dict[str, DynamoDBClient] = taken(clients)
         known = PerProcess(lambda: dict(given))
         here = region or settings.region
         make: Callable[[str, str | None], DynamoDBClient] = make_client
@@ -154,7 +153,7 @@ def table_of(
 ) -> Table:
     """The table that answers for these settings.
 
-    Raises InvalidInput, and InvalidSettings where a Region lacks one.
+    Raises InvalidInput, and InvalidSettings where a Region lacks one, or has another's.
     """
     given = {"client": client, "clients": clients, "table": table, "tables": tables}
     names = [name for name, value in given.items() if value is not None]
@@ -166,7 +165,7 @@ def table_of(
         if given[name] is not None and not isinstance(given[name], Mapping):
             raise InvalidInput(f"{name} is a mapping by Region, not {shown(given[name])}.")
     if table is not None:
-        return check_table(table)
+        return check_table(table, settings.region)
     if isinstance(client, str):
         settings, client = replace(settings, client=client), None
     if tables is None:
@@ -177,15 +176,26 @@ def table_of(
             f"tables lacks {lacking} of regions={settings.regions!r}. Give one for each Region."
         )
     return ByRegion(
-        settings.region, {region: check_table(tables[region]) for region in settings.regions}
+        settings.region,
+        {region: check_table(tables[region], region) for region in settings.regions},
     )
 
 
-def check_table(table: Table) -> Table:
-    """`table` itself; raises InvalidInput for an object that answers no requests."""
+def check_table(table: Table, region: str) -> Table:
+    """`table` itself.
+
+    Raises InvalidInput for an object that answers no requests, and InvalidSettings for a table that
+    says that it is another Region's.
+    """
     if not callable(getattr(table, "answer", None)):
         raise InvalidInput(
             f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer(). "
             "Nothing was written. The name of a table goes into Settings(table=...)."
+        )
+    theirs = getattr(table, "region", region)
+    if isinstance(theirs, str) and theirs != region:
+        raise InvalidSettings(
+            f"The table for {region} is {theirs}'s. Nothing was written. Give that of {region}, or "
+            "name its own Region in the Settings."
         )
     return table

@@ -214,6 +214,15 @@ async def test_unreadable_credentials_are_not_the_endpoints_fault() -> None:
         await make_async_client(REGION).__aenter__()
 
 
+async def test_a_client_of_another_region_is_refused() -> None:
+    both = Settings(table="counters", region=REGION, regions=(REGION, ABROAD))
+    async with make_async_client(ABROAD) as abroad:
+        for wrong in ({"client": abroad}, {"clients": {REGION: abroad, ABROAD: abroad}}):
+            with pytest.raises(InvalidSettings, match=f"client for {REGION} is one of {ABROAD}"):
+                AsyncLedger(both, **wrong)
+        AsyncLedger(both, clients={ABROAD: abroad})
+
+
 async def test_the_client_has_this_librarys_settings() -> None:
     async with AsyncLedger(
         Settings(table="counters", region=REGION), client=make_async_client(REGION)
