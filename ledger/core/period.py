@@ -85,7 +85,7 @@ class Period:
             return
         if type(self.every) is int and self.unit not in EVERY_MAX:
             raise InvalidInput(
-                f"every={shown(self.every)} goes with the units hour and day alone, not with "
+                f"every={shown(self.every)} is for windows of hours and days alone, not of a "
                 f"{self.unit}. "
                 'Nothing was written. Two weeks are Period("day", every=14, anchor=a Monday).'
             )
