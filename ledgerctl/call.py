@@ -151,7 +151,7 @@ class Call:
         try:
             return self.session.client(service, region_name=region, endpoint_url=url, config=config)
         except ValueError as failure:
-            raise not_made(url, failure) from None
+            raise not_made(url, failure) from failure
 
     @functools.cached_property
     def ledger(self) -> Ledger:

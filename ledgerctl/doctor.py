@@ -28,7 +28,7 @@ from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import DATA
 from ledgerctl.lanes import few_of
-from ledgerctl.permissions import ROLES, permissions
+from ledgerctl.permissions import ROLES, permissions, unseen
 from ledgerctl.shape import Finding, Level, judged
 
 LANES_MAX = 100
@@ -51,7 +51,7 @@ answer.
 def doctor(call: Call) -> None:
     """Check table, replicas, backups, clock, settings and permissions.
 
-    Writes nothing. If something fails, the exit code is 1.
+    Writes nothing. If something fails, or nothing is ok, the exit code is 1.
     """
     findings = list(_findings(call))
     for each in findings:
@@ -66,14 +66,14 @@ def doctor(call: Call) -> None:
         show.counted(counts["fail"], "error"),
     )
     call.say(f"{counts['ok']} ok, {warnings}, {errors}")
-    if counts["fail"]:
+    if counts["fail"] or not counts["ok"]:
         raise typer.Exit(DATA)
 
 
 def _findings(call: Call) -> Iterator[Finding]:
     settings = call.settings
     home = call.ask(settings.region, "describe_table", TableName=settings.table)
-    if isinstance(home, LedgerError) and not isinstance(home, NotAllowed):
+    if isinstance(home, LedgerError) and not _is_denied(home):
         raise home
     if not isinstance(home, LedgerError):
         yield _clock(call, home)
@@ -96,14 +96,19 @@ def _region(call: Call, region: str) -> Iterator[Finding]:
         if isinstance(answer, LedgerError):
             remedy = (
                 f"Use a role that may: it needs {operation}."
-                if isinstance(answer, NotAllowed)
-                else ""
+                if _is_denied(answer)
+                else unseen(call, answer)
             )
             yield Finding("warn", f"{region} {what}", f"not seen: {answer}", remedy)
         else:
             yield from judge(region, answer, single)
             if judge is shape.ttl_findings and call.settings.periods:
                 yield from shape.retiring_findings(region, answer)
+
+
+def _is_denied(error: LedgerError) -> bool:
+    """Whether the role lacks a right; credentials that are missing or unknown say nothing of it."""
+    return isinstance(error, NotAllowed) and error.is_denied
 
 
 def _clock(call: Call, answer: Any) -> Finding:
@@ -131,13 +136,13 @@ def _shape(call: Call, strong: bool) -> Finding:
     what, settings = "shape", call.settings
     try:
         there = call.on_table(stored())
-    except NotAllowed as refused:
-        remedy = (
-            "So nothing checks the settings: allow GetItem on the key `shape` "
-            f"({PAGES}docs/security.md#roles)."
-        )
-        return Finding("warn", what, f"not seen: {refused}", remedy)
     except LedgerError as error:
+        if _is_denied(error):
+            remedy = (
+                "So nothing checks the settings: allow GetItem on the key `shape` "
+                f"({PAGES}docs/security.md#roles)."
+            )
+            return Finding("warn", what, f"not seen: {error}", remedy)
         return Finding(
             "fail", what, str(error), "Correct that first: until then no process adds or reads."
         )
@@ -188,7 +193,8 @@ def _lanes(call: Call) -> Iterator[Finding]:
         seen = every[:LANES_MAX]
         listed = call.table.answer(GetMany(tuple(map(directory.key_of, seen)), consistent=False))
     except LedgerError as error:
-        yield Finding("warn", LANES, f"not seen: {error}", ROLES)
+        remedy = ROLES if _is_denied(error) else unseen(call, error)
+        yield Finding("warn", LANES, f"not seen: {error}", remedy)
         return
     whole = page.last is None
     unread = [lane for lane in found if not call.settings.reads(lane)]

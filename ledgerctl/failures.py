@@ -15,6 +15,7 @@ from botocore import exceptions as boto
 from ledger.core import errors
 from ledger.core.errors import PAGES
 from ledger.tables.failures import code_of, error_of
+from ledger.tables.refusals import UNACCEPTED
 
 FINE, DATA, USAGE, NO_ANSWER, UNKNOWN, OURS, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 SILENT = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)
@@ -78,6 +79,7 @@ SIGN_IN = (
     boto.TokenRetrievalError,
     boto.CredentialRetrievalError,
 )
+GIVE = "--profile NAME, AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
 NO_PROFILE = (boto.ProfileNotFound, boto.ConfigParseError, boto.ConfigNotFound)
 
 
@@ -143,15 +145,21 @@ def cut_off(failure: BaseException, where: Callable[[], str], done: str, remedy:
     return Wrong(wrong.kind, f"{wrong.message} {done}", f"{own}\n{remedy}".strip(), wrong.code)
 
 
-def _remedy(failure: Exception, cause: Any, where: Callable[[], str]) -> str:
+def of_credentials(cause: BaseException | None) -> str:
+    """The remedy where credentials are missing, unknown to AWS or expired; else ""."""
     if isinstance(cause, boto.NoCredentialsError | boto.PartialCredentialsError):
-        give = (
-            "Give credentials: --profile NAME, AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
-            "AWS_SECRET_ACCESS_KEY."
-        )
-        return f"{give} A local endpoint takes any."
-    if code_of(cause) in EXPIRED or isinstance(cause, SIGN_IN):
+        return f"Give credentials: {GIVE} A local endpoint takes any."
+    if code_of(cause) in UNACCEPTED:
+        return f"Give credentials that AWS accepts in this Region: {GIVE}"
+    # botocore has no class of its own for credentials that a refresh left expired
+    if code_of(cause) in EXPIRED or isinstance(cause, SIGN_IN) or type(cause) is RuntimeError:
         return "Sign in again, such as by `aws sso login`."
+    return ""
+
+
+def _remedy(failure: Exception, cause: Any, where: Callable[[], str]) -> str:
+    if remedy := of_credentials(cause):
+        return remedy
     if isinstance(failure, errors.NotAllowed):
         return (
             f"`ledgerctl doctor` says what this role may do; {PAGES}docs/security.md#roles has "

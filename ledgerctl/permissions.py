@@ -14,6 +14,7 @@ from ledger.core.errors import PAGES, LedgerError, NotAllowed, TableMissing
 from ledger.core.values import Lane
 from ledger.gate import items as gates
 from ledgerctl.call import Call
+from ledgerctl.failures import meaning
 from ledgerctl.shape import Finding
 
 NOBODY = "ledgerctl-doctor"
@@ -61,17 +62,21 @@ def permissions(call: Call) -> Iterator[Finding]:
                 region, operation, **_request(call.settings.table, action, PKS[kind](lane))
             )
             if not (isinstance(answer, TableMissing) and region != home):  # another finding says it
-                yield _finding(
-                    f"may {what.format(at=region, home=home)}", f"{action} {kind}".strip(), answer
-                )
+                may = f"may {what.format(at=region, home=home)}"
+                yield _finding(call, may, f"{action} {kind}".strip(), answer)
 
 
-def _finding(what: str, action: str, answer: Any) -> Finding:
-    if isinstance(answer, NotAllowed):
+def _finding(call: Call, what: str, action: str, answer: Any) -> Finding:
+    if isinstance(answer, NotAllowed) and answer.is_denied:
         return Finding("warn", what, f"no: AWS refuses {action}", ROLES)
     if isinstance(answer, LedgerError):
-        return Finding("fail", what, f"{action}: {answer}", "Correct that first.")
+        return Finding("fail", what, f"{action}: {answer}", unseen(call, answer))
     return Finding("ok", what, f"AWS allows {action}")
+
+
+def unseen(call: Call, error: LedgerError) -> str:
+    """What to do where a request failed, and the role is not the cause."""
+    return meaning(error, call.where).remedy or "Correct that first."
 
 
 def _request(table: str, action: str, pk: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ledger.tables.failures import code_of
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
-from ledgerctl.failures import INTERRUPTED, NO_ANSWER, Wrong
+from ledgerctl.failures import INTERRUPTED, NO_ANSWER, Wrong, of_credentials
 
 POLL_S = 2.0
 AGAIN = "Run it again: a change counts once."
@@ -99,5 +99,6 @@ def redrive(
             )
             raise Wrong("NoQueue", missing, "--stack NAME-STAGE names the deployment.") from None
         kind, remedy = ("NotAllowed", NEEDS) if "AccessDenied" in code else ("QueueFailed", AGAIN)
+        remedy = of_credentials(failure) or remedy
         raise Wrong(kind, f"{failure}. {done}", remedy, NO_ANSWER) from None
     call.document({"queue": source, "messages": count, "moved": moved})

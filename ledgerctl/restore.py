@@ -19,13 +19,13 @@ import typer
 from compactor import Verification
 from compactor.lanes import find_lanes
 from ledger.core.decoding import decoded, list_of, text_of
-from ledger.core.errors import PAGES, LedgerError, TableMissing
+from ledger.core.errors import PAGES, LedgerError, NotAllowed, TableMissing
 from ledger.core.requests import Get, Item, Key, Put, keyed
 from ledger.core.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Unprotected, command
-from ledgerctl.failures import DATA, Wrong, cut_off, meaning
+from ledgerctl.failures import DATA, Wrong, cut_off, meaning, of_credentials
 from ledgerctl.init import Steps, active, make_ready, refuse_another_shape
 from ledgerctl.lanes import each_of, few_of, found
 from ledgerctl.rebuilding import rebuild_all
@@ -257,6 +257,8 @@ def _begin(call: Call, to: str, moment: datetime | None, backup: str | None) -> 
             "Give --at a time of the last 35 days, with point-in-time recovery on: "
             "`ledgerctl doctor` shows it."
         )
+        if isinstance(answer, NotAllowed) or of_credentials(answer.__cause__):
+            remedy = wrong.remedy
         raise Wrong(
             wrong.kind,
             f"{answer.__cause__ or wrong.message}. Nothing was restored.",

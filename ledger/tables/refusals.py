@@ -30,8 +30,7 @@ CONFLICT = {
 }
 DUPLICATE = {"DuplicateItemException", "DuplicateItem"}
 _DENIED = {"AccessDeniedException", "AccessDenied"}
-_NOT_ALLOWED = {
-    *_DENIED,
+UNACCEPTED = {
     "UnrecognizedClientException",
     "InvalidClientTokenId",
     "InvalidSignatureException",
@@ -43,6 +42,8 @@ _NOT_ALLOWED = {
     "NotAuthorized",
     "OptInRequired",
 }
+"""The codes by which AWS does not accept credentials at all, so they say nothing of a role."""
+
 # Such a signature or token says nothing of rights: it was refused before anything was read, and
 # the next request has a new one.
 _TOO_OLD = {
@@ -66,7 +67,8 @@ _INVALID = {"ValidationException", "ValidationError"}
 _REFUSALS: dict[str, tuple[type[LedgerError], str]] = {
     **dict.fromkeys(THROTTLING, (errors.Throttled, " Call again, slower.")),
     **dict.fromkeys(CONFLICT, (errors.TransactionConflict, " Call again.")),
-    **dict.fromkeys(_NOT_ALLOWED, (errors.NotAllowed, " Check this process's role.")),
+    **dict.fromkeys(_DENIED, (errors.NotAllowed, " Check this process's role.")),
+    **dict.fromkeys(UNACCEPTED, (errors.NotAllowed, " Check this process's credentials.")),
     **dict.fromkeys(_TOO_OLD, (errors.Unavailable, _SIGN_AGAIN)),
     **dict.fromkeys(_MISSING, (errors.TableMissing, " Check table, region and endpoint_url.")),
     **dict.fromkeys(

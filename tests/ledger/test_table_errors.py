@@ -637,6 +637,8 @@ def test_a_role_without_partiql_writes_one_by_one() -> None:
     assert edge.answer(PutMany((item("b"),))) == (AlreadyThere(item("b")),)
     assert [name for name, _ in edge.client.calls] == ["batch_execute_statement", "put_item"]
     assert "ConditionExpression" in edge.client.calls[1][1]
+    unknown = Edge(refusal("UnrecognizedClientException"))  # nor is another request accepted
+    assert [type(answer) for answer in unknown.answer(PutMany((item("b"),)))] == [NotAllowed]
     denied = statements(*[{"Code": "AccessDenied", "Message": "No."}] * 3)
     edge = Edge(denied, a={}, b=there, c=refusal("ConditionalCheckFailedException"))
     change = {"change": {"N": "7"}}

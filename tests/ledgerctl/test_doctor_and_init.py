@@ -28,6 +28,7 @@ from tests.ledgerctl.support import (
     on_engine,
     refusal,
     refused,
+    signed_in,
 )
 from tests.ledgerctl.support import TABLE as TWO
 
@@ -207,6 +208,37 @@ def test_a_right_is_tried_where_it_is_needed() -> None:
     ):
         assert findings(aws(narrow((operation, prefix)), ENVIRON | BOTH))[1].get(what) == "warn"
     assert ctl(aws(nothing), "doctor").code == 2
+
+
+def test_doctor_stops_where_nobody_signed_in() -> None:
+    nobody = replace(world(), session=lambda _: signed_in(key=None))
+    refused(ctl(nobody, "doctor"), 3, "Unable to locate credentials", "Give credentials: --profile")
+    for code, remedy in (
+        ("UnrecognizedClientException", "Give credentials that AWS accepts"),
+        ("ExpiredTokenException", "Sign in again"),
+    ):
+        unknown = aws(lambda *_, code=code: refusal(code))
+        refused(ctl(unknown, "doctor"), 3, remedy)
+
+
+def test_a_right_that_nobody_could_try_is_not_called_refused() -> None:
+    unknown: Answer = lambda *_: refusal("UnrecognizedClientException")  # noqa: E731
+    elsewhere = aws(narrow(), ENVIRON | BOTH, unknown)
+    code, found = findings(elsewhere)
+    assert (code, found[f"may read in {B}"], found[f"{B} table"]) == (1, "fail", "warn")
+    text = said(elsewhere)
+    assert "Give credentials that AWS accepts" in text
+    assert "AWS refuses" not in text
+    assert "Use a role that may" not in text
+    busy = said(world(Scan=refusal("ThrottlingException")))
+    assert "Run it again" in busy
+    assert "Ignore this" not in busy
+
+
+def test_doctor_that_found_nothing_ok_fails() -> None:
+    may_nothing = ctl(aws(lambda *_: REFUSED), "doctor")
+    assert may_nothing.out.endswith("0 ok, 14 warnings, 0 errors\n")
+    assert may_nothing.code == 1
 
 
 def test_lanes_are_held_against_the_directory() -> None:

@@ -77,6 +77,12 @@ OF_AWS = [
     ),
     (NO_KEYS, "get c", 3, ("Unable to locate credentials", "--profile")),
     (refusing("ExpiredTokenException"), "get c", 3, ("Sign in again",)),
+    (
+        refusing("UnrecognizedClientException"),
+        "get c",
+        3,
+        ("Check this process's credentials.", "Give credentials that AWS accepts"),
+    ),
     (ANYBODY, f"get c {DOWN}", 3, ("http://127.0.0.1:1", "Check that the endpoint is up")),
     (ANYBODY, f"add c 1 {DOWN}", 3, ("Nothing was written", "Check that the endpoint is up")),
     (

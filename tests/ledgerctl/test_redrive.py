@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from botocore.exceptions import NoCredentialsError
+
 from tests.ledgerctl.support import Said, aws, ctl, refusal
 
 
@@ -77,6 +79,12 @@ def test_every_failure_says_what_was_moved() -> None:
         (Sqs((("RUNNING", 1), ("FAILED", 2))), 3, "FAILED, AWS said so. Moved: 2."),
         (Sqs(failing={"StartMessageMoveTask": "AccessDenied"}), 3, "sqs:GetQueueUrl"),
         (Sqs(failing={"StartMessageMoveTask": "UnsupportedOperation"}), 3, "UnsupportedOperation"),
+        (Sqs(failing={"GetQueueUrl": "ExpiredToken"}), 3, "Moved so far: 0. Sign in again"),
+        (
+            Sqs(failing={"GetQueueUrl": NoCredentialsError()}),
+            3,
+            "Moved so far: 0. Give credentials: --profile",
+        ),
         (
             Sqs(failing={"GetQueueAttributes": "Overloaded"}),
             3,

@@ -224,6 +224,18 @@ def test_what_cannot_be_restored_is_refused_untouched() -> None:
     ):
         said = restoring(tables, options, source)
         assert (said.code, says in said.err, tables.held) == (2, True, before), options
+    denied = aws(
+        lambda operation, _: refusal(
+            "ResourceNotFoundException" if operation == "DescribeTable" else "AccessDeniedException"
+        ),
+        tables.environ,
+    )
+    narrow = ctl(replace(denied, tables=tables.world.tables), "restore", "--to", "new")
+    assert (narrow.code, "docs/security.md#roles" in narrow.err, "--at" in narrow.err) == (
+        3,
+        True,
+        False,
+    )
     nothing = aws(lambda operation, _: refusal("ResourceNotFoundException"), tables.environ)
     none = ctl(
         replace(nothing, tables=tables.world.tables), "restore", "--to", "new", "--backup", "arn:x"
