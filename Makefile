@@ -30,7 +30,7 @@ INSTALL = $(if $(UV),"$(UV)" pip install --python $(1),$(PIP) install --disable-
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks; every target makes what it needs of it
+dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks; you need not: every other target makes what it needs
 	@echo "ready: source $(BIN)/activate"
 
 engine: first ## run a DynamoDB on this computer with a table in it, until Ctrl-C: docs/first-hour.md
@@ -54,7 +54,7 @@ browser: $(VENV)/.made ## test the live page, the console and /try-it in a headl
 
 PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4
 NONE   := 5# how pytest ends where it found no test: right of either half where ARGS chooses some, and wrong of both
-test: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## run the tests, those beside aiobotocore first; ARGS="-k fold" chooses some, COV=--cov measures coverage
+test: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## run the tests, first those that need aiobotocore; ARGS="-k fold" chooses some, COV=--cov measures coverage
 	@PYTHONPATH=$(ASYNC) $(PYTEST) tests/aio $(ARGS); awaited=$$?; \
 	case $$awaited in 0 $(if $(ARGS),| $(NONE)));; *) exit $$awaited;; esac; \
 	$(PYTEST) $(COV) $(ARGS); others=$$?; \
@@ -90,16 +90,16 @@ compare: $(VENV)/.made $(ENGINE)/.made $(RIVALS)/.made ## measure every publishe
 	@$(BIN)/python -m lab.engines.dynamodb_local || true # without it, the demo's engine
 	@$(BIN)/python -m lab.measure.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
 
-simulate: $(SMALL)/.made ## play seeded histories of the shipped code, with faults; SEEDS=100000 for more
+simulate: $(SMALL)/.made ## play random histories of the code, each by its seed, with faults; SEEDS=100000 for more
 	@$(SMALL)/bin/python -m lab.histories $(if $(SEEDS),--seeds "$(SEEDS)") $(ARGS)
 
-explore: $(VENV)/.made ## play every order of the steps of small casts, with crashes; and show how the obvious design breaks
+explore: $(VENV)/.made ## play every order of the steps of a few processes, with crashes; then show how the obvious design breaks
 	@$(BIN)/python -m lab.histories.explore $(ARGS)
 
-mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the histories find each; ARGS="'the naive merge'"
+mistakes: $(VENV)/.made ## plant mistakes in a copy of the code, and see whether the histories find each; ARGS="'the naive merge'"
 	@$(BIN)/python -m lab.histories.mistakes $(ARGS)
 
-mutants: $(VENV)/.made $(ENGINE)/.made ## change lines of the code by a seed: the tests must notice; ARGS="--sample 9 compactor/fold.py"
+mutants: $(VENV)/.made $(ENGINE)/.made ## change lines of the code, chosen by a seed: the tests must notice; ARGS="--sample 9 compactor/fold.py"
 	@$(BIN)/python -m lab.mutants $(ARGS)
 
 WHEEL     := $(CURDIR)/build/wheel
@@ -117,7 +117,7 @@ dist: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## build wheel and sdist, ch
 	  tests/ledger tests/reader tests/ledgerctl/test_app.py tests/ledgerctl/test_failures.py $(ARGS)
 	@for python in $(PYTHON313); do "$$python" -c "" 2> /dev/null || continue; \
 	  $(MAKE) --no-print-directory lambda PYTHON313="$$python" && exit; exit 1; done; \
-	  echo "NOT RUN on Python 3.13: none that starts is on PATH or among pyenv's versions. PYTHON313=... names one."; \
+	  echo "NOT RUN on Python 3.13: no such Python starts, of those on PATH and of pyenv. Name one by PYTHON313=..."; \
 	  $(if $(CI),exit 1)
 	@$(BIN)/python -m pytest -q tests/wheel $(ARGS)
 	@ls dist/*
@@ -133,12 +133,12 @@ newest: $(VENV)/.made $(ENGINE)/.made ## test with the newest of all dependencie
 	@$(BIN)/python -m lab.newest $(ARGS)
 	@for python in $(PYTHON314); do "$$python" -c "" 2> /dev/null || continue; \
 	  $(BIN)/python -m lab.newest --python "$$python" $(ARGS) && exit; exit 1; done; \
-	  echo "NOT RUN on Python 3.14: none that starts is on PATH or among pyenv's versions. PYTHON314=... names one."
+	  echo "NOT RUN on Python 3.14: no such Python starts, of those on PATH and of pyenv. Name one by PYTHON314=..."
 
 model: $(VENV)/.made ## check the TLA+ model (needs Java and Maven): half an hour; ARGS=one-delta: one configuration
 	@$(BIN)/python -m lab.spec.check $(ARGS)
 
-contract: $(VENV)/.made $(ENGINE)/.made ## test one contract on four tables, DynamoDB Local too (needs a JDK and Maven)
+contract: $(VENV)/.made $(ENGINE)/.made ## run the same tests on four kinds of table, DynamoDB Local too (needs a JDK and Maven)
 	@$(BIN)/python -m lab.engines.dynamodb_local
 	@$(BIN)/python -m pytest -q tests/contract $(ARGS)
 
@@ -174,7 +174,7 @@ remove: $(VENV)/.made node_modules/.made ## remove the service from AWS and keep
 cdk: $(CDK)/.made # docs/recipes/terraform.md on what `make package` made, with its 470 MB
 	@LEDGER_PACKAGED="$$(echo $(UPDATES) | tr ' ' :)" $(BIN)/python -m pytest -q tests/infra/test_recipes.py $(ARGS)
 
-e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, use it from outside, compare; ARGS=--breaks: break it, check its alarms
+e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine on this computer, use it from outside, compare; ARGS=--breaks: break it, check its alarms
 	@$(BIN)/python -m lab.e2e $(ARGS)
 
 smoke: $(VENV)/.made node_modules/.made ## try in your AWS account whether docs/assumptions.md holds, and clean up (again: make smoke-clean ID=); ARGS=--table, --here
@@ -185,7 +185,7 @@ smoke-clean: $(VENV)/.made
 	@$(BIN)/python -m lab.smoke --clean "$(ID)"
 
 node_modules/.made: package-lock.json
-	@command -v npm > /dev/null || { echo "Node.js 20.19 or later with npm is needed for package, preflight, deploy and remove" >&2; exit 1; }
+	@command -v npm > /dev/null || { echo "npm is not on PATH. make package, preflight, deploy, remove, e2e and smoke need Node.js 20.19 or later with npm" >&2; exit 1; }
 	@echo "making node_modules"
 	@npm ci --silent
 	@touch $@
