@@ -57,7 +57,11 @@ Regions = Annotated[
 ]
 Name = Annotated[str, typer.Option(help="The names of all resources begin with it.")]
 Params = Annotated[
-    str, typer.Option(envvar="PARAMS", help="name=value …: they win over those of serverless.yml.")
+    str,
+    typer.Option(
+        envvar="PARAMS",
+        help="Parameters as name=value, with spaces between; they win over serverless.yml.",
+    ),
 ]
 
 
@@ -92,10 +96,12 @@ def preflight(
     name: Name = "ledger",
     params: Params = "",
     change_sets: Annotated[
-        bool, typer.Option(help="Also make, describe and delete change sets.")
+        bool,
+        typer.Option(help="Also make change sets, show what they would change, and delete them."),
     ] = False,
     policy: Annotated[
-        Document | None, typer.Option(help="Only print this policy document of the deployer.")
+        Document | None,
+        typer.Option(help="Only print this IAM policy, which the role that deploys needs."),
     ] = None,
 ) -> None:
     """Check whether a deployment would work in the account, and change nothing.
