@@ -126,7 +126,8 @@ class NewDelta(Strict):
     partial: bool = Field(
         False,
         description="whether a part may count: as much as the limit leaves, in all Regions "
-        "together; the counter has a limit on that side. Under one key this is another change",
+        "together; the counter has a limit on that side. A key with partial names another change "
+        "than the same key without it",
     )
 
 

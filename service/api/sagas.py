@@ -118,8 +118,8 @@ class Sagas:
 
     def settle(self, end: Annotated[Settlement, Body()]) -> Settled:
         """The cost counts in every counter. What a limit refuses of it counts in over:<counter>.
-        After another cost for the same holds it is a conflict (409), whose member counts says what
-        counts of the first one, which stays."""
+        Another cost for the same holds is a conflict (409): the first cost stays, and the member
+        counts says how much of it counts."""
         holds = self._holds(end)
         with self._in_steps():
             return Settled(over=_settled(self._ledger, holds, end.cost))
@@ -171,7 +171,8 @@ class Sagas:
         holds = [hold_of(named.counter, named.id, self._settings) for named in end.holds]
         if any(hold.amount < 0 for hold in holds):
             raise _refused(
-                "holds", "A hold below 0 is of no reservation: send the holds of its answer"
+                "holds",
+                "No reservation has a hold below 0: send the holds as its answer gave them",
             )
         return holds
 
