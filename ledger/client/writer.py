@@ -100,8 +100,11 @@ class Ledger:
         at: datetime | None = None,
         region: str | None = None,
     ) -> Receipt:
-        """Record one change, exactly once however often you call it with the same key and `at`. It
-        sends one PutItem, and before the first one of this object a GetItem of the table's shape.
+        """Record one change, exactly once however often you call it with the same key and `at`.
+
+        It sends one PutItem. For a counter with a limit it sends one UpdateItem while there is
+        enough in this Region, and some requests more for the counter's first change. Before its
+        first request a ledger reads the table's shape, by a GetItem.
 
         - counter: 1 to 256 printable ASCII characters without spaces.
         - change: an int of magnitude at most 10**18.
