@@ -110,7 +110,9 @@ def ended(held: Delta, outcome: int | None) -> HoldEnded:
 
 def refused(delta: Delta, decision: Decision) -> LimitReached:
     left = decision.left
-    has, at_once, now = left.limit is not None, "", ""
+    has, at_once, now, then = left.limit is not None, "", "", ""
+    if decision.before:
+        then = "this key was refused before. The reason then: "
     if has and decision.before:
         now = (
             f" The limit is {left.limit} now, and all Regions together have {left.available} left."
@@ -119,9 +121,9 @@ def refused(delta: Delta, decision: Decision) -> LimitReached:
         at_once = f" of {left.limit}; all Regions together had {left.available} left"
         at_once += " up to a second ago" if left.remembered else ""
     return LimitReached(
-        f"{delta.lane.counter}: {delta.change} would pass the limit{at_once}. Nothing counts, and "
-        "that is final: the same key stays refused. A new attempt needs a new idempotency "
-        f"key.{now}",
+        f"{delta.lane.counter}: {then}{delta.change} would pass the limit{at_once}. Nothing "
+        "counts, and that is final: the same key stays refused. A new attempt needs a new "
+        f"idempotency key.{now}",
         counter=delta.lane.counter,
         **left._asdict(),
         replayed=decision.before,

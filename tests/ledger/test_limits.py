@@ -179,7 +179,8 @@ def test_a_refusal_says_the_limit_and_what_was_left(sale: Pair) -> None:
     key, refused_hold = sale.key(), sale.key()
     assert carried("would pass", sale.here.add, SEATS, 11, **key) == (10, 10, False)
     repeated = (
-        r"11 would pass the limit\. Nothing .* The limit is 10 now, and all Regions together "
+        r"seats:gig: this key was refused before\. The reason then: 11 would pass the limit\. "
+        r"Nothing .* The limit is 10 now, and all Regions together "
         r"have 10 left\."
     )
     assert carried(repeated, sale.here.add, SEATS, 11, **key) == (10, 10, False)
@@ -192,7 +193,7 @@ def test_a_refusal_says_the_limit_and_what_was_left(sale: Pair) -> None:
     sale.add(SEATS, 3)
     sale.add(SEATS, 5, sale.there)
     sale.world.now_ms += 120_000
-    assert carried("would pass", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (
+    assert carried("refused before", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (
         10,
         7,
         False,
