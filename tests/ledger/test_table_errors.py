@@ -65,6 +65,7 @@ from ledger.tables.consumed import ASK
 from ledger.tables.dynamo import DynamoTable
 from ledger.tables.fast import FastClient
 from ledger.tables.send import PAUSE_BASE_S, TRIES_MAX
+from tests.ledger.scripted import SESSION
 from tests.world import settings
 
 URL = {"endpoint_url": "http://x"}
@@ -292,7 +293,7 @@ class Attempts:
         self.client.meta.events.register("before-send.dynamodb", cast(Any, self.send))
         if fast:
             monkeypatch.setattr("ledger.tables.boto.CONFIG", config)
-            client: Any = FastClient("eu-west-1", session=Session())
+            client: Any = FastClient("eu-west-1", session=SESSION)
             client._credentials = Credentials("x", "x")
             connections: Any = SimpleNamespace(send=self.answer)
             client._destination = client._destination._replace(connections=connections)
