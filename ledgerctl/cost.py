@@ -192,5 +192,5 @@ def cost(
     call.table_of(
         ("", "dollars a month"), [(name, f"{line:,.2f}") for name, line in dollars.items()]
     )
-    call.say(f"the largest line: {largest}; a lane takes {rate_max:,} changes a second for good")
+    call.say(f"the largest line: {largest}; a lane sustains {rate_max:,} changes a second")
     call.say("List prices of us-east-1, without free tiers and taxes; within 10 %.", "dim")

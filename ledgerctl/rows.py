@@ -244,10 +244,14 @@ def _at(columns: Columns, row: Mapping[str, Any]) -> datetime | None:
     if columns.at == DEFAULT.at and row.get("at") in (None, ""):
         return None
     text = filled("at", columns.at, row)
+    gives = f"--at {columns.at!r} gives {shown(text)}"
     try:
-        return datetime.fromisoformat(text.upper())
+        at = datetime.fromisoformat(text.upper())
     except ValueError:
-        raise BadRow(f"--at {columns.at!r} gives {shown(text)}, not a time of ISO 8601.") from None
+        raise BadRow(f"{gives}, not a time of ISO 8601.") from None
+    if at.tzinfo is None:
+        raise BadRow(f"{gives}, which has no time zone. Write one, as in 2010-12-01T08:26:00Z.")
+    return at
 
 
 def number_of(columns: Columns, row: Mapping[str, Any]) -> int:
