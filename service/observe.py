@@ -176,7 +176,8 @@ OF_ERROR: tuple[tuple[type[LedgerError] | UnionType, str, str, str], ...] = (
         errors.PeriodOver,
         "DeltasRefused",
         "warning",
-        "period over: the change that it refused counts nowhere; a retry is refused, too",
+        "period over: what it refused was not written, and a retry is refused, too; an earlier "
+        "attempt without an answer may count",
     ),
     (
         errors.OutOfReach,
@@ -203,7 +204,12 @@ OF_ERROR: tuple[tuple[type[LedgerError] | UnionType, str, str, str], ...] = (
         "warning",
         "outcome unknown: it may or may not be written; a retry with the same key counts once",
     ),
-    (errors.GaveUp, "", "warning", "gate changed too often: nothing was decided; retry"),
+    (
+        errors.GaveUp,
+        "",
+        "warning",
+        "gate changed too often, or too many holds had to end first: nothing was decided; retry",
+    ),
     (MAY_PASS, "", "warning", "change not written: the table did not take it; retry"),
     (
         OTHER_SETTINGS,
