@@ -5,15 +5,17 @@ The rules are those of shape.py; this file puts them into words, without a reque
 """
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 
 from ledger.core.errors import shown
 from ledger.core.keep import SECOND, Keep
-from ledger.core.limit import Shape
+from ledger.core.limit import Limit, Shape
 from ledger.core.settings import Settings, plan_of
 
 SHOWN_MAX = 200
+Rules = tuple[Mapping[str, Limit], Mapping[str, Keep], Mapping[str, int]]
+"""Limits, periods and shards, by prefix."""
 HOUR_MS, WEEK_MS = 3_600_000, 7 * 86_400_000
 
 
@@ -67,8 +69,9 @@ def unlike(settings: Settings, shape: Shape) -> list[str]:
         )
         wrong.append(
             f"The table has shards={theirs}, this process shards={ours}: it would add where "
-            "nobody reads, or read only some of the lanes. Start it with the table's "
-            "(LEDGER_SHARDS); the number of a counter's shards never changes."
+            "nobody reads, or read only some of the lanes. Start it with "
+            f"{_variables(_together(settings, shape), 'shards')} as the table has it; the number "
+            "of a counter's shards never changes."
         )
     lacking = [region for region in shape.regions if region not in settings.regions]
     if lacking:
@@ -77,29 +80,79 @@ def unlike(settings: Settings, shape: Shape) -> list[str]:
             f"it would not see what is added in {' '.join(lacking)}. Name every Region of the "
             "table (LEDGER_REGIONS)."
         )
-    for prefix, limit in sorted(shape.limits.items()):
-        if settings.limits.get(prefix) != limit:
-            wrong.append(
-                f"The table has limits[{prefix!r}]={limit}, this process "
-                f"{settings.limits.get(prefix)}: it would bypass the limit, or apply another one. "
-                "Start it with the table's (LEDGER_LIMITS). A prefix keeps its limit; set_limit "
-                "changes the limit of a single counter."
-            )
+    if limits := [
+        f"limits[{prefix!r}]={limit}, this process {settings.limits.get(prefix)}"
+        for prefix, limit in sorted(shape.limits.items())
+        if settings.limits.get(prefix) != limit
+    ]:
+        wrong.append(
+            f"The table has {'; '.join(limits)}: it would bypass the limit, or apply another one. "
+            f"Start it with {_variables(_together(settings, shape), 'limits')} as the table has "
+            "it. A prefix keeps its limit; set_limit changes the limit of a single counter."
+        )
+    return wrong + _unlike_periods(settings, shape)
+
+
+def _unlike_periods(settings: Settings, shape: Shape) -> list[str]:
+    lengths, anchors = list[str](), list[str]()
     for prefix, keep in sorted(shape.periods.items()):
         own = settings.periods.get(prefix)
+        both = f"periods[{prefix!r}]={_said(keep)}, this process {_said(own)}"
         if own is None or (own.late, own.keep) != (keep.late, keep.keep):
-            wrong.append(
-                f"The table has periods[{prefix!r}]={_said(keep)}, this process {_said(own)}: it "
-                "would read periods whose items the table deletes, or keep items longer. Start it "
-                "with the table's (LEDGER_PERIODS); late and keep of a prefix never change."
-            )
+            lengths.append(both)
         elif own.anchor != keep.anchor:
-            wrong.append(
-                f"The table has periods[{prefix!r}]={_said(keep)}, this process {_said(own)}: its "
-                "windows would begin elsewhere, beside those of others. Start it with the table's "
-                "(LEDGER_PERIODS); the anchor of a prefix never changes."
-            )
-    return wrong
+            anchors.append(both)
+    return [
+        f"The table has {'; '.join(differing)}: {harm}. Start it with "
+        f"{_variables(_together(settings, shape), 'periods')} as the table has it; {stays}."
+        for differing, harm, stays in (
+            (
+                lengths,
+                "it would read periods whose items the table deletes, or keep items longer",
+                "late and keep of a prefix never change",
+            ),
+            (
+                anchors,
+                "its windows would begin elsewhere, beside those of others",
+                "the anchor of a prefix never changes",
+            ),
+        )
+        if differing
+    ]
+
+
+def _together(settings: Settings, shape: Shape) -> Rules:
+    """The rules that a process may have: the table's, and its own that the table lacks."""
+    own = {prefix: settings.shards[prefix] for prefix in of_periods(settings)}
+    carries = {prefix: keep.carry for prefix, keep in settings.periods.items()}
+    theirs = {
+        prefix: replace(keep, carry=carries.get(prefix, 0))
+        for prefix, keep in shape.periods.items()
+    }
+    return (
+        {**settings.limits, **shape.limits},
+        {**settings.periods, **theirs},
+        {**own, **shape.shards},
+    )
+
+
+def _variables(rules: Rules, *kinds: str) -> str:
+    """The variables of these kinds of rules, ready to paste into a shell."""
+    limits, periods, shards = rules
+    values: dict[str, Mapping[str, object]] = {
+        "limits": {
+            prefix: {name: value for name, value in asdict(limit).items() if value is not None}
+            for prefix, limit in limits.items()
+        },
+        "periods": {
+            prefix: _of_keep(keep) | ({"carry": keep.carry} if keep.carry else {})
+            for prefix, keep in periods.items()
+        },
+        "shards": dict(shards),
+    }
+    # a prefix may have the shell's quote, which JSON can write in another way
+    texts = ((kind, json.dumps(values[kind]).replace("'", r"\u0027")) for kind in kinds)
+    return " ".join(f"LEDGER_{kind.upper()}='{text}'" for kind, text in texts)
 
 
 def why_not_strong(settings: Settings, counters: Iterable[str]) -> str:
@@ -143,17 +196,8 @@ def lacking(rules: Sequence[tuple[str, str]], settings: Settings) -> str:
 
     rules: the kind and the prefix of each.
     """
-    values = {
-        "limits": {
-            prefix: {name: value for name, value in asdict(limit).items() if value is not None}
-            for prefix, limit in settings.limits.items()
-        },
-        "periods": {prefix: _of_keep(keep) for prefix, keep in settings.periods.items()},
-        "shards": dict(settings.shards),
-    }
-    variables = " ".join(
-        f"LEDGER_{kind.upper()}='{json.dumps(values[kind])}'"
-        for kind in dict.fromkeys(kind for kind, _ in rules)
+    variables = _variables(
+        (settings.limits, settings.periods, settings.shards), *dict.fromkeys(k for k, _ in rules)
     )
     names = ", ".join(f"{kind}[{prefix!r}]" for kind, prefix in rules)
     return (

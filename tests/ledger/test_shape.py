@@ -4,6 +4,7 @@ compacts.
 A table that is missing, or is not ours, is told as that.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -119,6 +120,36 @@ def test_a_mismatch_says_both_values_and_what_to_do() -> None:
     assert outcomes_of(outcomes) == ["SettingsMismatch", "InvalidChange", "SettingsMismatch"]
     assert [each.delta and each.delta.change for each in outcomes] == [1, None, 2]
     assert table.asked == [ASKED] * 2
+
+
+PASTED = re.compile(r"(LEDGER_[A-Z]+)='([^']*)'")
+
+
+def test_a_mismatch_has_the_tables_rules_ready_to_paste() -> None:
+    keep = Keep(late=timedelta(days=1), keep=timedelta(days=9))
+    theirs = Settings(
+        table="counters",
+        region=A,
+        shards={"stock": 4},
+        limits={"seats:": Limit(ceiling=9, region=A), "it's:": Limit(floor=0)},
+        periods={"seats:": keep, "week:": keep},
+    )
+    ours = replace(
+        theirs,
+        shards={},
+        limits={"own:": Limit(floor=0), "seats:": Limit(ceiling=8, region=A)},
+        periods={"seats:": replace(keep, keep=timedelta(days=8), carry=3)},
+    )
+    table = table_of(theirs)
+    with pytest.raises(SettingsMismatch) as caught:
+        table.run(check(ours))
+    text = str(caught.value)
+    for once in ("bypass the limit", "the table deletes", "set_limit changes"):
+        assert text.count(once) == 1
+    pasted = Settings.from_env(dict(PASTED.findall(text)), table="counters", region=A)
+    assert (pasted.shards, pasted.limits) == (theirs.shards, {**ours.limits, **theirs.limits})
+    assert pasted.periods == {"seats:": replace(keep, carry=3), "week:": keep}
+    table.run(check(pasted))
 
 
 # -- asked once
