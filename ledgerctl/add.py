@@ -234,7 +234,8 @@ def _fields(held: Hold) -> dict[str, object]:
 def holds(call: Call, counter: Counter) -> None:
     """List the open holds of a limited counter; the one that ends next comes first.
 
-    It costs one request, and one for each hold that a gate filed.
+    It costs a request for the gates of each Region, one for each lane, and two or three for each
+    hundred holds that are too many for a gate.
     """
     found = call.reader.holds(counter)
     now = to_datetime(call.surroundings.clock())

@@ -48,7 +48,7 @@ def history(
     ] = None,
     until: Annotated[str | None, typer.Option(help="Before this time.")] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Show at most the first so many.")
+        int | None, typer.Option(min=1, help="Show at most this many, the first ones.")
     ] = None,
     format_: Annotated[
         Format, typer.Option("--format", help="How to print; --json means jsonl.")

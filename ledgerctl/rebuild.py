@@ -44,7 +44,8 @@ def rebuild(
     call: Call,
     counter: Annotated[str | None, typer.Argument(help="The counter's name; or --all.")] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="All counters that the directory names, or a --scan.")
+        bool,
+        typer.Option("--all", help="All of the directory; with --scan, of the table."),
     ] = False,
     scan: Scan = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -55,8 +56,7 @@ def rebuild(
     """Write the checkpoints of a counter, or of --all, anew from their segments; asks first.
 
     Use it after a restore or damage, or when the replica of this Region was made again. It works on
-    the lanes of this Region. For a limited counter it rebuilds all gates, in every Region, from
-    what they filed.
+    the lanes of this Region. For a limited counter it rebuilds the gates of every Region.
     """
     if (counter is None) != every:
         remedy = "`ledgerctl list` names the counters there are."

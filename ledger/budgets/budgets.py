@@ -135,8 +135,8 @@ class Call:
         self.over: Mapping[str, int] = MappingProxyType({})
         """After the end: how much of the cost each budget refused.
 
-        That part counts in the counter named `over` and the budget's name; after NotCounted it
-        counts nowhere.
+        That part counts in the counter named `over` and the budget's name. After NotCounted it is
+        in no counter, unless an earlier settlement counted it.
         """
 
     def settle(self, cost: int) -> None:
