@@ -86,6 +86,8 @@ class AsItIs(editable_wheel):
         distribution = self.distribution
         distribution.packages = [name.removeprefix(DOOR) for name in distribution.packages or ()]
         distribution.package_dir = {}
+        data = distribution.package_data or {}
+        distribution.package_data = {name.removeprefix(DOOR): data[name] for name in data}
         super().run()
 
 

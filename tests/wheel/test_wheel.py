@@ -105,6 +105,40 @@ def test_what_an_earlier_build_left_is_not_shipped(tmp_path: Path) -> None:
         assert sorted(built.namelist()) == sorted(wheel.namelist())
 
 
+CLONES = """
+import os, site, sys
+
+sys.path[:] = [path for path in sys.path if not os.path.exists(f"{path}/exact_counter")]
+site.addsitedir(os.environ["SITE"])
+
+from exact_counter import Ledger
+from ledgerctl.console.server import FILES, NAMES
+
+print(Ledger.__module__, "page.html" in NAMES, FILES)
+"""
+
+
+@pytest.mark.parametrize("mode", ["lenient", "strict"])
+def test_an_editable_installation_is_the_clone(tmp_path: Path, mode: str) -> None:
+    """A strict one has links to the files that a wheel would have."""
+    with tarfile.open(SOURCE) as source:
+        source.extractall(tmp_path, filter="data")
+    (clone,) = tmp_path.glob("exact_counter-*")
+    install = "-m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation"
+    how = ("--config-settings", f"editable_mode={mode}", "--target", tmp_path / "there")
+    command = [sys.executable, *install.split(), *how, "--editable", clone]
+    subprocess.run([*map(str, command)], capture_output=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", CLONES],
+        cwd=tmp_path,
+        env=os.environ | {"SITE": str(tmp_path / "there")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.startswith(f"ledger.client.writer True {clone}/")
+
+
 def test_setuptools_will_go_on_to_ship_what_it_ships() -> None:
     """It warns of files that a later one leaves out."""
     assert "Successfully built" in (said := (ROOT / "build" / "dist.txt").read_text())
