@@ -26,7 +26,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compactor import Compactor, Report, Verification
+    from exact_counter import aio as aio
+    from exact_counter import budgets as budgets
     from exact_counter import errors
+    from exact_counter import fast as fast
+    from exact_counter import queue as queue
+    from exact_counter import testing as testing
     from ledger import (
         Change,
         Cost,
@@ -105,10 +110,12 @@ __all__ = [
 _BELOW = ("aio", "budgets", "errors", "fast", "queue", "testing")
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__ and name not in _BELOW:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals().setdefault(name, _found(name))
+if not TYPE_CHECKING:  # or a type checker would take any name for one of ours
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__ and name not in _BELOW:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return globals().setdefault(name, _found(name))
 
 
 def __dir__() -> list[str]:

@@ -247,6 +247,7 @@ print(Reader(settings, table=table).value("a"))
 
 USERS = """
 from typing import reveal_type
+import exact_counter
 from exact_counter import Ledger, Reader, Settings
 from exact_counter.errors import LimitReached
 
@@ -257,8 +258,10 @@ try:
     ledger.add("a", "3")
 except LimitReached as refused:
     reveal_type(refused.available)
+reveal_type(exact_counter.budgets.TIMEOUT)
+exact_counter.Leger
 """
-"""A user's program, with one mistake for a type checker."""
+"""A user's program, with two mistakes for a type checker."""
 
 
 class Environment:
@@ -372,9 +375,10 @@ def test_a_users_program_is_typed(installed: Environment) -> None:
     mypy = (sys.executable, "-m", "mypy", "--strict", "--cache-dir", installed.folder / "cache")
     said = installed.run(*mypy, "--python-executable", installed.python, "users.py", code=1)
     revealed = re.findall(r'Revealed type is "(.+)"', said)
-    assert revealed == ["int", "int", "int | None"]
+    assert revealed == ["int", "int", "int | None", "datetime.timedelta"]
     assert 'has incompatible type "str"; expected "int"' in said
-    assert "Found 1 error in 1 file" in said
+    assert 'Module has no attribute "Leger"' in said
+    assert "Found 2 errors in 1 file" in said
 
 
 def test_the_plugin_works_with_the_oldest_pytest(installed: Environment) -> None:
