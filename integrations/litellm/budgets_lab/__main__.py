@@ -209,7 +209,7 @@ def main(
     if figures.is_undecided:
         print("Too few calls were answered, refused or decided at all: the rest proves nothing.")
     if figures.is_easy:
-        print("The naive tracker was right of a customer: the calls did not try the budgets.")
+        print("The naive tracker, too, kept to some customer's budget: the run proves nothing.")
     sys.exit(not figures.is_right)
 
 
