@@ -48,7 +48,7 @@ endif
 demo-web: $(SMALL)/.made ## serve the live page on 127.0.0.1: watch and disturb two simulated Regions; PORT=8090
 	@$(SMALL)/bin/python -m lab.live $(if $(PORT),--port "$(PORT)") $(ARGS)
 
-browser: $(VENV)/.made ## test the live page, the console and /try-it in a headless browser (chromium and chromium-driver), and write its moving picture: PICTURE=file
+browser: $(VENV)/.made ## test the live page, the console, /try-it and the docs in a headless browser (chromium and chromium-driver), and write its moving picture: PICTURE=file
 	@$(BIN)/python -m pytest -q tests/browser $(ARGS)
 	@$(if $(PICTURE),cp build/browser/live.webp "$(PICTURE)")
 

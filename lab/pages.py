@@ -6,6 +6,7 @@ Rule 2: the README stands where docs/index.md says so, without its title, so tha
 twice.
 Rule 3: in the reference a public class that a docstring names, or a call of it, leads to its own
 entry. A name without an entry fails the build.
+Rule 4: a search for a word that many pages say finds first the page that is about it.
 """
 
 import re
@@ -18,6 +19,8 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\[([^\]]+)\]\((?!https?://|#)([^)\s]+)\)")
 README = "<!-- README.md -->"
+TAGS = {"retries.md": ["retry", "idempotency", "idempotent", "duplicates", "timeout"]}
+"""Words that a search finds before every title, and that the page itself does not show."""
 
 # Only pytest loads the plugin; docs/your-tests.md has its fixtures.
 BELOW = {path.stem for path in ROOT.glob("exact_counter/[!_]*.py")} - {"pytest_plugin"}
@@ -37,6 +40,8 @@ def on_config(config: Any) -> Any:
 
 def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
     """Called by MkDocs for every page, before it is rendered."""
+    if tags := TAGS.get(page.file.src_uri):
+        page.meta["tags"] = tags
     readme = (ROOT / "README.md").read_text().partition("\n")[2]
     markdown = markdown.replace(
         README, LINK.sub(lambda link: f"[{link[1]}]({normpath(join('..', link[2]))})", readme)

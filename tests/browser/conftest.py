@@ -1,5 +1,5 @@
-"""A real browser on the live page, on the console and on /try-it. `make browser` runs these tests;
-it says what to install when there is none.
+"""A real browser on the live page, the console, /try-it and the docs. `make browser` runs these
+tests; it says what to install when there is none.
 
 Rule 1: The browser is Debian's, or that of CHROMIUM and CHROMEDRIVER, and is never downloaded.
 Rule 2: Whatever it logs or asks of another address fails the test that made it.
@@ -37,7 +37,7 @@ class Page:
     """
 
     def __init__(self, driver: Chrome, url: str) -> None:
-        self.driver, self._url = driver, url
+        self.driver, self.url = driver, url
 
     def look(self, size: tuple[int, int] = (1280, 1500)) -> None:
         """Load the page in a window of this size, and press a key, so that it does not play."""
@@ -47,7 +47,7 @@ class Page:
     def watch(self, size: tuple[int, int] = (1280, 1500)) -> None:
         """Load the page in a window of this size, and leave it alone."""
         self.resize(size)
-        self.driver.get(self._url)
+        self.driver.get(self.url)
         self.wait(lambda: len(self.all("article")) == 2)
 
     def press(self, key: str) -> None:

@@ -63,7 +63,7 @@ class Console(Page):
     def look(self, size: tuple[int, int] = (1440, 1000), counter: str = "") -> None:
         self.resize(size)
         self.driver.get("about:blank")
-        self.driver.get(f"{self._url}#{counter.replace(':', '%3A').replace('@', '%40')}")
+        self.driver.get(f"{self.url}#{counter.replace(':', '%3A').replace('@', '%40')}")
         self.settled()
 
     def texts(self, selector: str) -> list[str]:

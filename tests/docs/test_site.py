@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mkdocs.commands.build import build
-from mkdocs.config import load_config
 from PIL import Image
 
+from lab.pages import TAGS
+from tests.docs.built import build_site
 from tests.docs.pages import DOCS, ROOT
 
 FOUND = {
@@ -26,17 +26,7 @@ FOUND = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All pages but the reference, which takes longer than all others."""
-    site = tmp_path_factory.mktemp("site")
-    config = load_config(
-        str(ROOT / "mkdocs.yml"),
-        plugins=["search"],
-        site_dir=str(site),
-        exclude_docs="ruff.toml\nreference/",
-    )
-    config.nav = [part for part in config.nav or [] if "Reference" not in part]
-    build(config)
-    return site
+    return build_site(tmp_path_factory.mktemp("site"))
 
 
 def test_a_search_finds_the_words_that_people_use(site: Path) -> None:
@@ -45,6 +35,14 @@ def test_a_search_finds_the_words_that_people_use(site: Path) -> None:
         sections = [part for part in index["docs"] if part["location"].split("#")[0] == page]
         texts = [f"{part['title']} {part['text']}".lower() for part in sections]
         assert any(words in text for text in texts), f"{page} does not say {words!r}"
+
+
+def test_a_page_is_found_by_words_that_others_say_more_often(site: Path) -> None:
+    index: Any = json.loads((site / "search" / "search_index.json").read_text())
+    for source, words in TAGS.items():
+        page = source.replace(".md", ".html")
+        assert [part["tags"] for part in index["docs"] if part["location"] == page] == [words]
+        assert "md-tag" not in (site / page).read_text(), "the page shows its tags"
 
 
 def test_each_page_leads_to_the_repository(site: Path) -> None:
