@@ -44,6 +44,8 @@ def test_the_door_has_every_error() -> None:
 def test_what_the_door_does_not_have_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'exact_counter' has no attribute 'Leger'"):
         exact_counter.Leger  # type: ignore[attr-defined]  # and for a type checker, too
+    with pytest.raises(AttributeError, match="module 'compactor' has no attribute 'Reprot'"):
+        compactor.Reprot  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", BELOW)
