@@ -133,7 +133,7 @@ class Sold:
 DESIGNS: tuple[Make, ...] = (
     limited,
     conditional_add("conditional ADD", SEATS, shared=True),
-    conditional_add("a share a Region", SEATS // 2, shared=False),
+    conditional_add("half per Region", SEATS // 2, shared=False),
 )
 
 
