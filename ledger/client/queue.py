@@ -108,6 +108,8 @@ class ChangeQueue:
         Raises InvalidInput (nothing sent; InvalidMessage names the field) and NotQueued (send the
         same change again).
         """
+        if not isinstance(change, Change):
+            raise InvalidInput(f"send takes a Change(counter, change, ...), not {shown(change)}.")
         (sent,) = self.send_many([change])
         if isinstance(sent, LedgerError):
             raise sent

@@ -181,6 +181,11 @@ def check_key(key: object) -> str:
     """`key` as plain text; raises InvalidKey unless it is an idempotency key: 1 to 1,024 bytes
     of UTF-8.
     """
+    if key is None:
+        raise InvalidKey(
+            "An idempotency key is text, and none was given. Nothing was written. Give one, the "
+            "same on every retry."
+        )
     if not isinstance(key, str):
         raise InvalidKey(
             f"An idempotency key is text, not {type(key).__name__}. Nothing was written. For a "

@@ -122,6 +122,10 @@ def test_poison_never_leaves_the_process() -> None:
     for wrong in (("c", 1), {"counter": "c"}, None):
         with pytest.raises(InvalidInput, match=r"changes\[1\]"):
             queue.open().send_many([small(0), cast(Any, wrong)])
+        with pytest.raises(InvalidInput, match="send takes a Change"):
+            queue.open().send(cast(Any, wrong))
+    with pytest.raises(InvalidMessage, match="idempotency key is text, and none was given"):
+        queue.open().send(Change("c", 1))
     assert queue.batches == []
     bad, good = queue.open().send_many([POISON, small(1)])
     assert (type(bad), good, queue.batches) == (InvalidMessage, "message-0", [[dumps(small(1))]])
