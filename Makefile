@@ -117,7 +117,7 @@ dist: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## build wheel and sdist, ch
 	  tests/ledger tests/reader tests/ledgerctl/test_app.py tests/ledgerctl/test_failures.py $(ARGS)
 	@for python in $(PYTHON313); do "$$python" -c "" 2> /dev/null || continue; \
 	  $(MAKE) --no-print-directory lambda PYTHON313="$$python" && exit; exit 1; done; \
-	  echo "NOT RUN on Python 3.13: no such Python starts, of those on PATH and of pyenv. Name one by PYTHON313=..."; \
+	  echo "NOT RUN on Python 3.13: none that starts is on PATH or among pyenv's versions. PYTHON313=... names one."; \
 	  $(if $(CI),exit 1)
 	@$(BIN)/python -m pytest -q tests/wheel $(ARGS)
 	@ls dist/*
@@ -133,7 +133,7 @@ newest: $(VENV)/.made $(ENGINE)/.made ## test with the newest of all dependencie
 	@$(BIN)/python -m lab.newest $(ARGS)
 	@for python in $(PYTHON314); do "$$python" -c "" 2> /dev/null || continue; \
 	  $(BIN)/python -m lab.newest --python "$$python" $(ARGS) && exit; exit 1; done; \
-	  echo "NOT RUN on Python 3.14: no such Python starts, of those on PATH and of pyenv. Name one by PYTHON314=..."
+	  echo "NOT RUN on Python 3.14: none that starts is on PATH or among pyenv's versions. PYTHON314=... names one."
 
 model: $(VENV)/.made ## check the TLA+ model (needs Java and Maven): half an hour; ARGS=one-delta: one configuration
 	@$(BIN)/python -m lab.spec.check $(ARGS)
