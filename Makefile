@@ -82,9 +82,9 @@ bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure costs, each besid
 
 CUSTOMERS ?= 8
 litellm: $(LITELLM)/.made ## check integrations/litellm: types, tests with the real package and proxy, budgets under load; CUSTOMERS=250
-	@cd integrations/litellm && $(CURDIR)/$(BIN)/python -m mypy
-	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m pytest -q $(ARGS)
-	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m budgets_lab --customers "$(CUSTOMERS)"
+	@cd integrations/litellm && "$(CURDIR)/$(BIN)/python" -m mypy
+	@cd integrations/litellm && PYTHONPATH="$(CURDIR)/$(LITELLM)" "$(CURDIR)/$(BIN)/python" -m pytest -q $(ARGS)
+	@cd integrations/litellm && PYTHONPATH="$(CURDIR)/$(LITELLM)" "$(CURDIR)/$(BIN)/python" -m budgets_lab --customers "$(CUSTOMERS)"
 
 compare: $(VENV)/.made $(ENGINE)/.made $(RIVALS)/.made ## measure every published way of counting; writes docs/comparison.md; EVENTS=file.csv, ARGS=--small
 	@$(BIN)/python -m lab.engines.dynamodb_local || true # without it, the demo's engine
@@ -102,8 +102,8 @@ mistakes: $(VENV)/.made ## plant mistakes in a copy of the code, and see whether
 mutants: $(VENV)/.made $(ENGINE)/.made ## change lines of the code, chosen by a seed: the tests must notice; ARGS="--sample 9 compactor/fold.py"
 	@$(BIN)/python -m lab.mutants $(ARGS)
 
-WHEEL     := $(CURDIR)/build/wheel
-ALIAS     := $(CURDIR)/tests/wheel/alias# `ledger` is `exact_counter.ledger` there
+WHEEL     := build/wheel
+ALIAS     := tests/wheel/alias# `ledger` is `exact_counter.ledger` there
 ON_WHEEL  := -P -m pytest -q -p on_wheel -o pythonpath=
 PYTHON313 ?= python3.13 $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python)
 dist: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## build wheel and sdist, check them, and test the wheel with the oldest packages and on Lambda's Python; PYTHON313=...
@@ -112,8 +112,8 @@ dist: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## build wheel and sdist, ch
 	@$(BIN)/python -m build --no-isolation --outdir dist . > build/dist.txt 2>&1 || { cat build/dist.txt; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(WHEEL) dist/*.whl
 	@rm -rf exact_counter.egg-info # of the build: pytest would find the plugin in the clone, too
-	@PYTHONPATH=$(WHEEL):$(ALIAS):$(CURDIR)/$(OLDEST) $(BIN)/python -c 'import ledger, exact_counter.ledger as l; assert l is ledger; assert "$(WHEEL)" in l.__file__, l.__file__'
-	@PYTHONPATH=$(WHEEL):$(ALIAS):$(CURDIR)/$(OLDEST) $(BIN)/python $(ON_WHEEL) \
+	@PYTHONPATH="$(CURDIR)/$(WHEEL):$(CURDIR)/$(ALIAS):$(CURDIR)/$(OLDEST)" $(BIN)/python -c 'import ledger, exact_counter.ledger as l; assert l is ledger; assert "/$(WHEEL)/" in l.__file__, l.__file__'
+	@PYTHONPATH="$(CURDIR)/$(WHEEL):$(CURDIR)/$(ALIAS):$(CURDIR)/$(OLDEST)" $(BIN)/python $(ON_WHEEL) \
 	  tests/ledger tests/reader tests/ledgerctl/test_app.py tests/ledgerctl/test_failures.py $(ARGS)
 	@for python in $(PYTHON313); do "$$python" -c "" 2> /dev/null || continue; \
 	  $(MAKE) --no-print-directory lambda PYTHON313="$$python" && exit; exit 1; done; \
@@ -125,7 +125,7 @@ dist: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## build wheel and sdist, ch
 .PHONY: lambda
 lambda: $(ENGINE)/.made
 	@$(MAKE) --no-print-directory VENV=$(LAMBDA) PYTHON="$(PYTHON313)" $(LAMBDA)/.made
-	@PYTHONPATH=$(WHEEL):$(ALIAS) LEDGER_ENGINE=$(CURDIR)/$(ENGINE)/bin/ministack $(LAMBDA)/bin/python $(ON_WHEEL) \
+	@PYTHONPATH="$(CURDIR)/$(WHEEL):$(CURDIR)/$(ALIAS)" LEDGER_ENGINE="$(CURDIR)/$(ENGINE)/bin/ministack" $(LAMBDA)/bin/python $(ON_WHEEL) \
 	  tests/ledger tests/reader tests/compactor tests/service tests/infra $(ARGS)
 
 PYTHON314 ?= python3.14 $(wildcard $(HOME)/.pyenv/versions/3.14.*/bin/python)

@@ -94,6 +94,17 @@ def test_the_first_commands_need_a_small_part_of_the_packages() -> None:
         assert "$(BIN)" not in recipe
 
 
+def test_the_path_of_a_clone_may_have_a_space() -> None:
+    """Unquoted it is two paths, and `make dist` removed the first one."""
+    makefile = (ROOT / "Makefile").read_text()
+    lines = [line for line in makefile.splitlines() if "CURDIR" in line]
+    assert len(lines) > 5
+    for line in lines:
+        outside = "".join(line.split('"')[::2])
+        assert "CURDIR" not in outside, line
+        assert not re.search(r"\brm\b", line), line
+
+
 def test_ci_starts_every_target_of_the_makefile() -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
     commands = re.sub(r"#.*", "", (ROOT / ".ci" / "run").read_text())
