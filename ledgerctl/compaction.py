@@ -25,7 +25,7 @@ from ledger.core.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Counters, Prefix, Scan, command
-from ledgerctl.failures import DATA, Wrong
+from ledgerctl.failures import DATA, Wrong, of_step
 from ledgerctl.lanes import chosen, each_of, exit_code_of, found
 
 COUNTS = ("folded", "settled", "cleaned", "commits", "gave_up", "postponed")
@@ -83,8 +83,8 @@ def lag_(
     )
     call.note_cost()
     for lane, error in missing:
-        call.document({"lane": str(lane), "error": str(error)})
-        call.note(f"{lane} could not be read: {error}", "red")
+        call.document({"lane": str(lane), "error": of_step(error)})
+        call.note(f"{lane} could not be read: {of_step(error)}", "red")
     if missing:
         raise typer.Exit(exit_code_of([error for _, error in missing]))
 
@@ -147,14 +147,15 @@ def compact(call: Call, counters: Counters = None) -> None:
     fields |= {name: getattr(report, name) for name in COUNTS} | {"listed": len(scanned.listed)}
     fields |= {
         "conflicts": list(report.conflicts),
-        "problems": {name: str(error) for name, error in problems},
+        "problems": {name: of_step(error) for name, error in problems},
     }
     call.document(fields | show.cost_fields(consumed))
     what = show.counted(len(names), "counter") if names else "nothing needs it"
     _say_report(call, report, f"{what}, lanes of {region}", scanned)
     call.note(show.cost(consumed))
     for name, error in problems:
-        call.note(str(error) if str(error).startswith(name) else f"{name}: {error}", "red")
+        text = of_step(error)
+        call.note(text if text.startswith(name) else f"{name}: {text}", "red")
     for token in report.conflicts:
         call.note(
             f"a segment lists the delta {token} with another change, so the delta was kept", "red"
@@ -209,8 +210,8 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
     for name, outcome in outcomes:
         if isinstance(outcome, LedgerError):
             failed.append(outcome)
-            call.note(f"{name}: {outcome}", "red")
-            call.document({"counter": name, "ok": None, "error": str(outcome)})
+            call.note(f"{name}: {of_step(outcome)}", "red")
+            call.document({"counter": name, "ok": None, "error": of_step(outcome)})
             continue
         different, strays = different + (not outcome.ok), strays + outcome.strays
         sections |= {DIFFERS} if any(lane.differences for lane in outcome.lanes) else set()

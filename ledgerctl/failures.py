@@ -124,8 +124,7 @@ def meaning(failure: BaseException, where: Callable[[], str]) -> Wrong:
         return Wrong(kind, errors.LedgerError.__str__(failure), remedy, NO_ANSWER)
     for error_type, code, remedy in MEANINGS:
         if isinstance(failure, error_type):
-            why = failure.why if isinstance(failure, errors.InvalidInput) else str(failure)
-            return Wrong(kind, why, remedy, code)
+            return Wrong(kind, str(failure), remedy, code)
     message = (
         f"ledgerctl failed with an error that it does not know: {kind}: {failure}. It may or may "
         "not have written something."
@@ -136,6 +135,12 @@ def meaning(failure: BaseException, where: Callable[[], str]) -> Wrong:
         f"Please report it, with what the command prints under {TRACE}=1.",
         OURS,
     )
+
+
+def of_step(error: errors.LedgerError) -> str:
+    """The error of a step that the same command repeats: it had no key to send again."""
+    is_unknown = isinstance(error, errors.OutcomeUnknown)
+    return errors.LedgerError.__str__(error) if is_unknown else str(error)
 
 
 def cut_off(failure: BaseException, where: Callable[[], str], done: str, remedy: str) -> Wrong:

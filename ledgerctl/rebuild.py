@@ -24,7 +24,7 @@ from ledger.lane.shape import ShapeCheck
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Scan, agree, command
-from ledgerctl.failures import DATA, NO_ANSWER, Wrong
+from ledgerctl.failures import DATA, NO_ANSWER, Wrong, of_step
 from ledgerctl.lanes import each, exit_code_of, found
 from ledgerctl.rebuilding import Unwritten, plan, rebuild_all
 
@@ -117,7 +117,7 @@ def _of_all(call: Call, lanes: list[Lane], yes: bool, dry_run: bool) -> None:
         losses = {name: lost for name, lost in done.items() if lost}
         for name, lost in losses.items():
             call.note(f"{name}: {' '.join(lost)}", "yellow")
-        failing = {name: str(error) for name, error in failed.items()}
+        failing = {name: of_step(error) for name, error in failed.items()}
         call.document({"region": region, "rebuilt": len(done), "failed": failing, "told": losses})
         call.say(f"rebuilt {show.counted(len(done), 'counter')} in {region}", style="green")
         code = exit_code_of(list(failed.values()))
@@ -153,8 +153,8 @@ def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
                 checkpoint = call.run(rebuilding(lane))
             except LedgerError as error:
                 errors.append(error)
-                found.append({"lane": str(lane), "error": str(error)})
-                call.note(f"{lane}: {error}", "red")
+                found.append({"lane": str(lane), "error": of_step(error)})
+                call.note(f"{lane}: {of_step(error)}", "red")
                 continue
             found.append({"lane": str(lane), "total": checkpoint.total if checkpoint else None})
             now = (

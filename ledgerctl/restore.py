@@ -25,7 +25,7 @@ from ledger.core.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import Unprotected, command
-from ledgerctl.failures import DATA, Wrong, cut_off, meaning, of_credentials
+from ledgerctl.failures import DATA, Wrong, cut_off, meaning, of_credentials, of_step
 from ledgerctl.init import Steps, active, make_ready, refuse_another_shape
 from ledgerctl.lanes import each_of, few_of, found
 from ledgerctl.rebuilding import rebuild_all
@@ -207,7 +207,7 @@ class Restored:
             if lost:
                 self.steps.say(f"{name}: {' '.join(lost)}")
         if failed:
-            why = "; ".join(f"{name}: {error}" for name, error in list(failed.items())[:3])
+            why = "; ".join(f"{name}: {of_step(error)}" for name, error in list(failed.items())[:3])
             message = f"{show.counted(len(failed), 'counter')} could not be rebuilt: {why}"
             raise Wrong(
                 "NotRebuilt",
@@ -226,7 +226,7 @@ class Restored:
         ]
         for _, outcome in outcomes:
             for difference in (
-                [str(outcome)] if isinstance(outcome, LedgerError) else outcome.differences
+                [of_step(outcome)] if isinstance(outcome, LedgerError) else outcome.differences
             ):
                 self.call.note(difference, "red")
         if wrong:

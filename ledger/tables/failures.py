@@ -13,6 +13,7 @@ and https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactW
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from botocore.exceptions import (
 )
 
 from ledger.core import errors
-from ledger.core.errors import LedgerError
+from ledger.core.errors import LedgerError, shown
 from ledger.core.requests import Item
 from ledger.tables import refusals
 
@@ -55,6 +56,8 @@ _ALWAYS = {
 _NO_CONNECTION = (EndpointConnectionError, ConnectTimeoutError)
 _WITHOUT_CONNECTION = " If that fails, too, check the Region's name, the endpoint and the network."
 """What to do next where a host was not found or refused: a typo looks like that, too."""
+
+_TITLE = re.compile(r"<title>([^<]*)</title>", re.IGNORECASE)
 
 _SENT = "exact-counter-sent"
 """How many attempts of a call may have reached DynamoDB."""
@@ -210,7 +213,7 @@ def error_of(failure: Exception, operation: str, writes: bool, table: str) -> Ex
         return no_answer(operation, writes, str(failure), check)
     code = code_of(failure)
     answer: Any = failure.response
-    message = answer["Error"].get("Message", str(failure))
+    message = _said(answer["Error"].get("Message", str(failure)))
     sent_before = bool(sent) or attempts_of(answer) > 1
     if code == "ConditionalCheckFailed":
         reasons = answer.get("CancellationReasons") or [{"Code": code, **answer}]
@@ -222,6 +225,14 @@ def error_of(failure: Exception, operation: str, writes: bool, table: str) -> Ex
     return refusals.known(code, why, refusals.reasons_of(answer)) or no_answer(
         operation, writes, f"{code}: {message}"
     )
+
+
+def _said(message: str) -> str:
+    """What an answer says. Of a proxy's page, which botocore takes for a message, its title."""
+    if not message.lstrip().startswith("<"):
+        return message
+    title = _TITLE.search(message)
+    return f"a page, {shown(title[1].strip())}" if title else "a page, and no answer of DynamoDB"
 
 
 def code_of(failure: BaseException | None) -> str:

@@ -70,7 +70,13 @@ _REFUSALS: dict[str, tuple[type[LedgerError], str]] = {
     **dict.fromkeys(_DENIED, (errors.NotAllowed, " Check this process's role.")),
     **dict.fromkeys(UNACCEPTED, (errors.NotAllowed, " Check this process's credentials.")),
     **dict.fromkeys(_TOO_OLD, (errors.Unavailable, _SIGN_AGAIN)),
-    **dict.fromkeys(_MISSING, (errors.TableMissing, " Check table, region and endpoint_url.")),
+    **dict.fromkeys(
+        _MISSING,
+        (
+            errors.TableMissing,
+            " Check table, region and endpoint_url, or make it with `ledgerctl init`.",
+        ),
+    ),
     **dict.fromkeys(
         _INVALID, (errors.TableMismatch, " The table needs the string keys pk and sk.")
     ),

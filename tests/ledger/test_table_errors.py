@@ -224,6 +224,24 @@ def test_what_failures_mean_to_a_write_and_to_a_read() -> None:
             assert "Nothing was written" in str(error)
 
 
+def test_a_missing_table_says_how_to_make_it() -> None:
+    error = str(Edge(refusal("ResourceNotFoundException")).error(PUT))
+    assert error.endswith("endpoint_url, or make it with `ledgerctl init`.")
+
+
+def test_a_page_of_a_proxy_is_its_title() -> None:
+    for page, says in (
+        (
+            "<html>\n<head><TITLE> 404 Not Found </TITLE></head><body></body></html>",
+            "404 Not Found",
+        ),
+        ("<html><body>No.</body></html>", "a page, and no answer of DynamoDB"),
+    ):
+        failure = ClientError({"Error": {"Code": "404", "Message": page}}, "GetItem")
+        error = str(Edge(failure).error(Get(KEY)))
+        assert (says in error, "<" in error) == (True, False)
+
+
 def test_a_refused_transaction_may_mean_a_strong_table() -> None:
     for request, may_be in ((TRANSACT, True), (PUT, False)):
         refused = str(Edge(refusal("ValidationException")).error(request))

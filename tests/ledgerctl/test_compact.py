@@ -9,8 +9,8 @@ from ledger import Ledger
 from ledger.core import items, tokens
 from ledger.core.checks import to_datetime
 from ledger.core.entries import ENTRY, Entries, packed
-from ledger.core.errors import Throttled
-from ledger.core.requests import Get, GetMany
+from ledger.core.errors import OutcomeUnknown, Throttled
+from ledger.core.requests import Get, GetMany, Transact
 from ledger.core.values import Delta, Lane, Segment
 from ledger.gate.items import gate_key
 from tests.ledgerctl.support import NOW_MS, A, B, Tables, limited
@@ -153,6 +153,16 @@ def test_what_is_damaged_or_in_conflict_hides_nothing_else(tables: Tables) -> No
     )
     tables("rebuild c --dry-run", says=f"damaged: {WHY}")
     tables("rebuild cold --yes", says="it has no segments")
+
+
+def test_compact_gives_no_hint_of_an_add(tables: Tables) -> None:
+    tables.clock.now_ms += 70_000
+    lost = "transact_write_items may or may not have been applied (no answer)."
+    tables.fails(Transact, OutcomeUnknown(lost))
+    said = tables.ctl("compact", "c", "cold")
+    assert (f"c: {lost}" in " ".join(said.err.split()), "key" in said.err) == (True, False)
+    (document,) = tables.ctl("compact", "c", "cold", "--json").documents
+    assert document["problems"] == {"c": lost}
 
 
 def test_verify_counts_strays_and_shows_each_difference(
