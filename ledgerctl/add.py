@@ -22,7 +22,7 @@ from ledger import Hold
 from ledger.client.message import time_of, time_text
 from ledger.core.checks import to_datetime
 from ledger.core.errors import OutcomeUnknown, shown
-from ledger.core.keys import NEEDS_NO_AT, at_of
+from ledger.core.keys import at_of, needs_at
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import (
@@ -76,8 +76,9 @@ def key_and_time(
             to_datetime(call.surroundings.clock()),
         )
     if key is None or when is None:
-        message = "--key and --at go together. Nothing was sent."
-        remedy = f"Give both, or neither, and ledgerctl makes both. {NEEDS_NO_AT}"
+        why = "--at came alone" if key is None else f"the key {shown(key)} needs --at"
+        message = f"--key and --at go together, and {why}. Nothing was sent."
+        remedy = f"Give both, or neither, and ledgerctl makes both. {needs_at(key)}"
         raise Wrong("InvalidKey", message, remedy)
     region = home_region or call.settings.region
     command = [

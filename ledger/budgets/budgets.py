@@ -26,7 +26,7 @@ from ledger.core import clocks
 from ledger.core.again import TRIES_MAX
 from ledger.core.checks import check_counter, check_key, check_time, plain_length, to_datetime
 from ledger.core.errors import InvalidInput, InvalidKey, LedgerError, shown
-from ledger.core.keys import NEEDS_NO_AT, at_of
+from ledger.core.keys import at_of, needs_at
 
 TIMEOUT = timedelta(minutes=10)
 LONGEST = "/rest"
@@ -98,7 +98,7 @@ class Budgets:
         if (call is None) is not (at is None):
             raise InvalidKey(
                 "call or at came alone. Nothing was written. Give both; to repeat the call, give "
-                f"the same two again. {NEEDS_NO_AT}"
+                f"the same two again. {needs_at(call)}"
             )
         when = self.now() if at is None else to_datetime(check_time("at", at))
         id = (

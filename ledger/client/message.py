@@ -38,7 +38,7 @@ from ledger.core.errors import (
     InvalidTime,
     shown,
 )
-from ledger.core.keys import NEEDS_NO_AT, time_in
+from ledger.core.keys import NEEDS_NO_AT, needs_at, time_in
 from ledger.core.values import Change, CheckedChange, Then, check_changes, checked_change
 
 Made = TypeVar("Made")
@@ -189,7 +189,8 @@ def _at(given: dict[str, Any]) -> datetime:
         return _named("at", time_of, given["at"])
     if own := time_in(given["idempotency_key"]):
         return own
-    raise InvalidMessage(f"The change lacks the field at. {NEEDS_NO_AT}", "at")
+    why = f"The change lacks the field at. {needs_at(given['idempotency_key'])}"
+    raise InvalidMessage(why, "at")
 
 
 def _then(said: object) -> Then:

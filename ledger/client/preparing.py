@@ -248,13 +248,13 @@ def _token(rules: Rules, counter: str, change: Change, kind: str = "") -> str:
 
 def _own_time_ms(rules: Rules, key: str) -> int:
     """The time that a key brings, for a change without `at`. Raises InvalidKey, InvalidTime."""
-    from ledger.core.keys import NEEDS_NO_AT, time_in
+    from ledger.core.keys import needs_at, time_in
 
     own = time_in(key)
     if own is None:
         raise InvalidKey(
             "idempotency_key came without at. Nothing was written. Give both, and the same two on "
-            f"every retry. {NEEDS_NO_AT}"
+            f"every retry. {needs_at(key)}"
         )
     try:
         return check_at(to_ms(own), rules.clock)

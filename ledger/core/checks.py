@@ -106,6 +106,14 @@ def check_change(change: object) -> int:
     return number
 
 
+_MADE = {
+    str: "Read it by datetime.fromisoformat.",
+    **dict.fromkeys(
+        (int, float), "For seconds since 1970 use datetime.fromtimestamp(seconds, UTC)."
+    ),
+}
+
+
 def check_time(name: str, at: object) -> int:
     """Milliseconds since 1970 of `at`; raises InvalidTime unless it is an aware `datetime`."""
     return to_ms(check_aware(name, at))
@@ -117,8 +125,10 @@ def check_aware(name: str, at: object) -> datetime:
     if type(at) is datetime and type(at.tzinfo) is timezone:
         return at  # as nearly every time comes, and the rest would take three times as long
     if not isinstance(at, datetime):
-        how = " Nothing was written. Read it by datetime.fromisoformat." if type(at) is str else ""
-        raise InvalidTime(f"{name} is an aware datetime, not {shown(at)}.{how}")
+        made = _MADE.get(type(at), "Give one such as datetime.now(UTC).")
+        raise InvalidTime(
+            f"{name} is an aware datetime, not {shown(at)}. Nothing was written. {made}"
+        )
     plain = datetime.combine(datetime.date(at), datetime.timetz(at))
     try:
         year, offset = at.year, plain_length(plain.utcoffset())
@@ -155,11 +165,17 @@ def check_at(at_ms: int, clock: Callable[[], int]) -> int:
         now = to_datetime(now_ms).isoformat()
         raise InvalidTime(
             f"at={to_datetime(at_ms).isoformat()} is more than five minutes ahead of this clock's "
-            f"{now}."
+            f"{now}. Nothing was written. Give the time at which the change was first requested; "
+            "if this is that time, set this machine's clock (NTP)."
         )
     if at_ms < 0:
         raise InvalidTime(f"at={to_datetime(at_ms).isoformat()} is before 1970.")
     return at_ms
+
+
+def _of_length(length: timedelta) -> str:
+    """A length of time for a person: Python writes five minutes ago as -1 day, 23:55:00."""
+    return f"-{-length}" if length < _ZERO else str(length)
 
 
 def check_length(expires: object) -> int:
@@ -172,7 +188,8 @@ def check_length(expires: object) -> int:
     length_ms = -(length // -_MILLISECOND)  # rounded up
     if not 0 < length_ms <= HOLD_MS_MAX:
         raise InvalidTime(
-            f"expires={shown(expires)} is not above 0 and at most {HOLD_MS_MAX // 86_400_000} days."
+            f"expires={_of_length(length)} is not above 0 and at most "
+            f"{HOLD_MS_MAX // 86_400_000} days."
         )
     return length_ms
 

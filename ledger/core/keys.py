@@ -22,6 +22,16 @@ NEEDS_NO_AT = (
 )
 
 
+def needs_at(key: object) -> str:
+    """`NEEDS_NO_AT`, and what keeps this key from being one of them, if that is its spelling."""
+    own = ""
+    if isinstance(key, str) and tokens.is_token(key.upper()):
+        own = " This key is a ULID in small letters."
+    elif isinstance(key, str) and _UUID_V7.fullmatch(key.lower()):
+        own = " This key is a UUIDv7 in capitals."
+    return NEEDS_NO_AT + own
+
+
 def at_of(key: object, at: datetime | None) -> datetime | None:
     """When a change was first requested: `at` as the caller gave it, else the time in its key;
     None where neither says it.

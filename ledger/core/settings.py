@@ -179,7 +179,11 @@ class Settings:
                 f"table={shown(self.table)} is not a table name (3 to 255 letters, digits, _ . -)."
             )
         if not all(_fits(r"[a-z0-9-]{1,32}", region) for region in self.regions):
-            raise InvalidSettings(f"regions={regions} are not Region names.")
+            alone = self.regions == (self.region,)
+            what = f"region={shown(self.region)} is no" if alone else f"regions={regions} are not"
+            raise InvalidSettings(
+                f"{what} Region name{'' if alone else 's'}. Name one of AWS, such as eu-west-1."
+            )
         if type(self.region) is not str or self.region not in self.regions:
             raise InvalidSettings(
                 f"region={shown(self.region)} is not one of regions={regions}. Name one of them, "

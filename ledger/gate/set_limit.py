@@ -18,6 +18,7 @@ from ledger.gate import items, updates
 from ledger.gate.filing import write
 from ledger.gate.gate import Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
+from ledger.gate.left import Left
 from ledger.gate.move import obtain
 
 
@@ -53,8 +54,8 @@ def _limit_set(gates: Gates, given: Mapping[str, int | None], doubt: Doubt) -> P
             if (left := (yield from obtain(gates, lane, side, need))) is not None:
                 beyond = LimitReached(
                     f"{lane.counter}: the value and its holds are beyond floor={low}, "
-                    f"ceiling={high}. Nothing was written. Set a wider limit, or wait until holds "
-                    "end.",
+                    f"ceiling={high}{_reached(side, left)}. Nothing was written. Set a wider "
+                    "limit, or wait until holds end, if there are any.",
                     counter=lane.counter,
                     **left._asdict(),
                 )
@@ -72,6 +73,14 @@ def _limit_set(gates: Gates, given: Mapping[str, int | None], doubt: Doubt) -> P
         if answer and "epoch" not in answer:
             raise _lacks(gate, "epoch")
     raise gave_up(lane)
+
+
+def _reached(side: str, left: Left) -> str:
+    """How far the value reaches towards a bound, if all its holds are captured."""
+    if left.limit is None or left.available is None:
+        return ""
+    reached = left.limit + (left.available if side == DOWN else -left.available)
+    return f": the value is {reached} once all its holds are captured"
 
 
 def _lacks(gate: Gate, name: str) -> DamagedItem:

@@ -157,6 +157,14 @@ def test_a_door_refuses_any_other_key_and_says_both_ways(door: str) -> None:
     assert world.home.items == {}
 
 
+@pytest.mark.parametrize("door", ["prepare", "add to a limit", "add_many", "hold", "budgets"])
+def test_a_key_in_the_other_letters_is_called_that(door: str) -> None:
+    in_small, in_capitals = ULID.lower(), uuid_v7(LATER_MS).upper()
+    for key, says in ((in_small, "a ULID in small letters"), (in_capitals, "a UUIDv7 in capitals")):
+        with pytest.raises(InvalidKey, match=f"This key is {says}"):
+            DOORS[door](world_of().ledger(), {"idempotency_key": key})
+
+
 @pytest.mark.parametrize("door", [door for door in DOORS if "message" not in door])
 def test_a_key_from_the_future_is_refused(door: str) -> None:
     world = world_of()

@@ -212,7 +212,7 @@ def test_a_refusal_says_the_limit_and_what_was_left(sale: Pair) -> None:
     assert carried("left up to a second ago.", sale.add, SEATS, 4) == (10, 2, True)
     sale.add(STOCK, 60, sale.there)
     assert carried("would pass", sale.hold, -61, counter=STOCK) == (0, 60, False)
-    assert carried("beyond", sale.here.set_limit, SEATS, ceiling=7) == (10, 2, False)
+    assert carried("value is 8 once all", sale.here.set_limit, SEATS, ceiling=7) == (10, 2, False)
     sale.hold(1)
     sale.here.set_limit(SEATS, ceiling=9)
     assert carried("would pass", sale.add, SEATS, 1, sale.there) == (9, 0, False)

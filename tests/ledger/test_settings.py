@@ -34,6 +34,8 @@ def settings(**changed: Any) -> Settings:
 WRONG: list[tuple[str, list[Any], str]] = [
     ("table", ["", "a", "a b c", 12345, "x" * 256], "table="),
     ("region", ["", 5, None, "EU"], "region"),
+    ("region", ["Ireland"], "region='Ireland' is no Region name. Name one of AWS"),
+    ("regions", [(A, "us east")], "are not Region names. Name one of AWS, such as eu-west-1."),
     ("regions", [(B,)], f"region='{A}' is not one of regions="),
     ("regions", [(A, A)], "regions=.* twice"),
     ("regions", [(A, "us east"), A, None], "regions="),

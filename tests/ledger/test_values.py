@@ -6,7 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ledger.core import tokens
-from ledger.core.checks import check_counter, check_time, to_datetime, to_ms
+from ledger.core.checks import check_at, check_counter, check_length, check_time, to_datetime, to_ms
 from ledger.core.cost import item_bytes, read_units, value_bytes, write_units
 from ledger.core.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidTime
 from ledger.core.keep import Keep
@@ -222,6 +222,20 @@ class Nothing(datetime):
 def test_what_is_a_datetime_by_its_class_alone_is_no_time() -> None:
     with pytest.raises(InvalidTime, match=r"^at is an aware datetime, not .*Nothing\(1, 1, 1"):
         check_time("at", Nothing(1, 1, 1))
+
+
+def test_a_time_of_another_kind_says_what_to_do() -> None:
+    for wrong, do in (
+        ("2026-11-28", "fromisoformat"),
+        (1_700_000_000, r"fromtimestamp\(seconds, UTC\)"),
+        (date(2026, 11, 28), r"datetime\.now\(UTC\)"),
+    ):
+        with pytest.raises(InvalidTime, match=f"Nothing was written.*{do}"):
+            check_time("at", wrong)
+    with pytest.raises(InvalidTime, match=r"ahead of .*Nothing was written.*set this .*clock"):
+        check_at(300_001, lambda: 0)
+    with pytest.raises(InvalidTime, match="expires=-0:05:00 is not above 0"):
+        check_length(timedelta(minutes=-5))
 
 
 def test_times_are_milliseconds_since_1970_rounded_down() -> None:
