@@ -40,8 +40,9 @@ BULK_MAX, PERIODS_MAX = 100, 100
 # Rule 4: the length of a hold is a number of seconds: a duration of ISO 8601 may be in months,
 # which have no length.
 HOLD_S_MAX = HOLD_MS_MAX // 1_000
-EXAMPLE_COUNTER, EXAMPLE_KEY, EXAMPLE_ZONE = (
+EXAMPLE_COUNTER, EXAMPLE_LIMITED, EXAMPLE_KEY, EXAMPLE_ZONE = (
     "stock:85123A",
+    "seats:gig",
     "01JGGKGE064BG4X58772SZHBM0",
     "Europe/Paris",
 )
@@ -112,8 +113,18 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
+def example(body: dict[str, Any], **more: Any) -> ConfigDict:
+    """What the page to try the API puts into its form: a body that the local API takes."""
+    return ConfigDict(json_schema_extra={"examples": [body], **more})
+
+
+_DELTA: dict[str, Any] = {"counter": EXAMPLE_COUNTER, "change": -6}
+
+
 class NewDelta(Strict):
     """A change to add."""
+
+    model_config = example(_DELTA)
 
     counter: Counter
     change: int = Field(
@@ -134,7 +145,7 @@ class NewDelta(Strict):
 class BulkDelta(NewDelta):
     """A change to add, with its key."""
 
-    model_config = ConfigDict(json_schema_extra={"anyOf": WITH_TIME})
+    model_config = example(_DELTA | {"idempotency_key": EXAMPLE_KEY}, anyOf=WITH_TIME)
 
     idempotency_key: str = Field(examples=[EXAMPLE_KEY], min_length=1, max_length=KEY_BYTES_MAX)
 
@@ -177,6 +188,8 @@ ExpiresS = Annotated[
 class NewHold(Strict):
     """A part of a limit to set aside until you capture or release it, or its time is over."""
 
+    model_config = example({"counter": EXAMPLE_LIMITED, "amount": 2, "expires_s": 300})
+
     counter: Counter
     amount: int = Field(
         ge=-CHANGE_MAX,
@@ -193,11 +206,15 @@ class NewHold(Strict):
 class EndOfHold(Strict):
     """A hold to release."""
 
+    model_config = example({"counter": EXAMPLE_LIMITED})
+
     counter: Counter
 
 
 class NewCapture(EndOfHold):
     """A hold whose change has happened."""
+
+    model_config = example({"counter": EXAMPLE_LIMITED, "amount": 2})
 
     amount: int | None = Field(
         None,

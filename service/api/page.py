@@ -1,9 +1,14 @@
 """The page at /try-it: Powertools' Swagger UI, so that it fits a phone and is dark where the system
-is.
+is. Its example of a key has the present time, because a hold under an old key would be over.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any
+
+from ledger.core import tokens
+from ledger.core.clocks import wall_clock
+from service.api.models import EXAMPLE_KEY
 
 HEAD = """
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -30,8 +35,9 @@ same."""
 
 
 def fitting(app: Any, following: Callable[[Any], Any]) -> Any:
-    """Adds HEAD to the page; a middleware of Powertools."""
+    """Adds HEAD and a new key to the page; a middleware of Powertools."""
     answer = following(app)
     if answer.headers.get("Content-Type", answer.content_type) == "text/html":
-        answer.body = answer.body.replace("<head>", f"<head>{HEAD}", 1)
+        key = tokens.make(wall_clock(), os.urandom(10))
+        answer.body = answer.body.replace("<head>", f"<head>{HEAD}", 1).replace(EXAMPLE_KEY, key)
     return answer

@@ -27,7 +27,17 @@ from ledger.core.ranges import CHANGE_MAX
 from service.api import responses
 from service.api.checked import check_region, check_takes_holds, check_writable, hold_of
 from service.api.keys import time_of_key
-from service.api.models import HOLD_ID, Counter, ExpiresS, FirstAsked, InRegion, Key, Strict, text
+from service.api.models import (
+    HOLD_ID,
+    Counter,
+    ExpiresS,
+    FirstAsked,
+    InRegion,
+    Key,
+    Strict,
+    example,
+    text,
+)
 from service.api.problems import Problem, in_part, invalid, not_moved, over_budget
 from service.api.responses import Held, Moved, Reservation, Settled
 from service.observe import Watch, report
@@ -38,6 +48,8 @@ HOLDS_MAX = 10
 
 class NewReservation(Strict):
     """The same amount to set aside in each of several counters, or in none."""
+
+    model_config = example({"counters": ["llm:acme"], "amount": 100, "expires_s": 300})
 
     counters: list[Counter] = Field(
         min_length=1,
@@ -70,12 +82,17 @@ class Settlement(EndOfReservation):
     """A reservation whose cost is known."""
 
     cost: int = Field(
-        ge=0, le=CHANGE_MAX, description="counts in each of its counters, also above what is held"
+        ge=0,
+        le=CHANGE_MAX,
+        description="counts in each of its counters, also above what is held",
+        examples=[80],
     )
 
 
 class NewTransfer(Strict):
     """An amount to move from one counter to another."""
+
+    model_config = example({"source": "wallet:ann", "target": "wallet:bob", "amount": 5})
 
     source: Counter
     target: Counter

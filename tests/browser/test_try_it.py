@@ -1,10 +1,11 @@
-"""The page at /try-it, on a phone and in a wide window, light and dark."""
+"""The page at /try-it, on a phone and in a wide window, light and dark, and its forms."""
 
 import io
+import json
 import re
 
 import pytest
-from selenium.webdriver import Chrome
+from selenium.webdriver import Chrome, Keys
 
 from service.api.app import TRY_IT, Api
 from service.api.local import serve
@@ -39,6 +40,44 @@ def test_the_page_to_try_it_fits(driver: Chrome, size: tuple[int, int], scheme: 
             shades = [int(shade) for shade in re.findall(r"\d+", body)]
             assert (len(shades) == 3 and sum(shades) < 384) is (scheme == "dark")
             page.cdp("Emulation.setEmulatedMedia", features=[])
+
+
+# Powertools leaves its files open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(
+    ("operation", "answer"),
+    [
+        ("add", '"outcome": "recorded"'),
+        ("addMany", '"outcome": "recorded"'),
+        ("hold", '"until": "'),
+        ("reserve", '"until": "'),
+        ("transfer", '"outcome": "moved"'),
+    ],
+)
+def test_the_api_takes_what_a_form_contains(driver: Chrome, operation: str, answer: str) -> None:
+    """By the keyboard alone. The path needs the counter's name, and nothing else has to change."""
+    api = Api.in_memory(Watch.here("api", io.StringIO()), try_it=True)
+    with serve(api, 0) as server:
+        url = f"http://127.0.0.1:{server.server_port}{TRY_IT}"
+        with visited(driver, server, url):
+            page = Page(driver, url)
+            driver.get(url)
+            form = f"[id$='-{operation}']"
+
+            def press(button: str) -> None:
+                page.wait(lambda: page.all(f"{form} {button}"))
+                page.all(f"{form} {button}")[0].send_keys(Keys.ENTER)
+
+            press(".opblock-summary-control")
+            press(".try-out__btn")
+            page.wait(lambda: page.all(f"{form} textarea"))
+            body = json.loads(str(page.all(f"{form} textarea")[0].get_attribute("value")))
+            for name in page.all(f"{form} input[placeholder=counter]"):
+                name.send_keys(body["counter"])
+            press(".execute")
+            answers = f"{form} .live-responses-table"
+            page.wait(lambda: page.all(answers))
+            assert answer in page.text(answers)
 
 
 OPEN_ALL = "for (const box of document.querySelectorAll('.opblock-summary-control')) box.click()"
