@@ -10,10 +10,12 @@ try:
 except ModuleNotFoundError as missing:
     if missing.name not in ("rich", "typer"):
         raise
-    sys.exit(
+    print(
         f"ledgerctl needs {missing.name}, which is not installed: pip install "
-        "'exact-counter[cli]', or in a clone pip install '.[cli]'"
+        "'exact-counter[cli]', or in a clone pip install '.[cli]'",
+        file=sys.stderr,
     )
+    sys.exit(2)  # failures.USAGE, whose module needs typer; 1 would be about the data
 
 __all__ = ["app", "main"]
 

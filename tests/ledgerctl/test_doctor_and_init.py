@@ -310,6 +310,12 @@ def test_init_makes_a_table_that_doctor_finds_fine_and_grows_it(
     assert (ctl(seats, "init").code, ctl(both, "add", "seats:1", "-6").code) == (0, 2)
 
 
+def test_inits_help_says_what_it_stores_and_turns_on() -> None:
+    text = " ".join(ctl(world(), "init", "--help").out.split())
+    for word in ("LEDGER_LIMITS", "LEDGER_PERIODS", "LEDGER_SHARDS", "point-in-time recovery"):
+        assert word in text
+
+
 def test_init_refuses_what_doctor_fails_and_changes_nothing() -> None:
     for changed, code, says in (
         ({"DescribeTimeToLive": EXPIRES}, 1, "time to live: enabled"),

@@ -238,6 +238,7 @@ def test_the_program_prints_its_version_without_a_table() -> None:
     said = subprocess.run(
         [sys.executable, "-c", bare], cwd=root, capture_output=True, text=True, check=False
     )
+    assert said.returncode == 2
     assert (
         said.stderr
         == "ledgerctl needs typer, which is not installed: pip install 'exact-counter[cli]', or "
