@@ -33,7 +33,8 @@ def main() -> None:
             subprocess.run(init, env=os.environ | environ, stdout=sys.stderr, check=True)
             for name, value in environ.items():
                 print(f"export {name}={value}")
-            print(f"alias ledgerctl='{shlex.quote(sys.executable)} -m ledgerctl'", flush=True)
+            # -P: a ledger.py in the directory where it is called is somebody else's
+            print(f"alias ledgerctl='{shlex.quote(sys.executable)} -P -m ledgerctl'", flush=True)
             how = "Paste these lines into other shells. Ctrl-C ends the engine and all in it."
             print(how, file=sys.stderr)
             while True:

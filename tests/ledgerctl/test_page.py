@@ -1,6 +1,7 @@
 """The sessions in docs/ledgerctl.txt and docs/first-hour.md are what the commands print."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -42,7 +43,7 @@ def test_the_sessions_and_the_python_of_the_first_hour_run(
 
 
 @pytest.mark.usefixtures("engine")  # it is installed
-def test_the_first_hours_engine_prints_the_pages_lines() -> None:
+def test_the_first_hours_engine_prints_the_pages_lines(tmp_path: Path) -> None:
     (shown,) = blocks(FIRST_HOUR, "text")
     with subprocess.Popen(
         [sys.executable, "-m", "lab.engines"], stdout=subprocess.PIPE, text=True
@@ -53,3 +54,7 @@ def test_the_first_hours_engine_prints_the_pages_lines() -> None:
     printed = re.sub(r":\d+|'/\S+", "", "".join(lines))
     assert printed == re.sub(r":\d+|'/\S+", "", shown)
     assert started.returncode == 128 + 15
+    (command,) = re.findall("alias ledgerctl='(.*)'", lines[-1])
+    (tmp_path / "ledger.py").write_text("raise SystemExit('a module of your own')")
+    said = subprocess.run([*shlex.split(command), "--version"], cwd=tmp_path, check=False)
+    assert said.returncode == 0
