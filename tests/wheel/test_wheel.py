@@ -64,13 +64,14 @@ def in_the_wheel(name: str, file: bytes) -> tuple[str, bytes]:
     return (name if name.startswith("exact_counter/") else f"exact_counter/{name}"), file
 
 
-def test_the_wheel_holds_one_package_and_the_license() -> None:
+def test_the_wheel_holds_one_package_and_its_licenses() -> None:
     with zipfile.ZipFile(WHEEL) as wheel:
         held = {name: wheel.read(name) for name in wheel.namelist()}
     info = f"exact_counter-{__version__}.dist-info/"
     ours = dict(in_the_wheel(*each) for each in of_the_packages().items())
     assert {name: file for name, file in held.items() if not name.startswith(info)} == ours
-    assert held[f"{info}licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
+    for name in ("LICENSE", "ledgerctl/console/page/uPlot.LICENSE.txt"):
+        assert held[f"{info}licenses/{name}"] == (ROOT / name).read_bytes()
     assert held[f"{info}top_level.txt"] == b"exact_counter\n"
 
 
