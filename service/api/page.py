@@ -33,11 +33,19 @@ HEAD = """
 """What the page's head lacks. Its own style sheet comes after it, and wins where both say the
 same."""
 
+BEGINS = "var ui = SwaggerUIBundle("
+NO_DEFAULTS = """
+  for (const { schema } of swaggerUIOptions.spec.paths["/counters"].get.parameters)
+    delete schema.default;
+  """
+"""A form sends every default, and the API refuses those of a list where a counter is named."""
+
 
 def fitting(app: Any, following: Callable[[Any], Any]) -> Any:
-    """Adds HEAD and a new key to the page; a middleware of Powertools."""
+    """Gives the page HEAD, a new key, NO_DEFAULTS; a middleware of Powertools."""
     answer = following(app)
     if answer.headers.get("Content-Type", answer.content_type) == "text/html":
         key = tokens.make(wall_clock(), os.urandom(10))
-        answer.body = answer.body.replace("<head>", f"<head>{HEAD}", 1).replace(EXAMPLE_KEY, key)
+        body = answer.body.replace("<head>", f"<head>{HEAD}", 1).replace(EXAMPLE_KEY, key)
+        answer.body = body.replace(BEGINS, f"{NO_DEFAULTS}{BEGINS}", 1)
     return answer
