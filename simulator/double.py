@@ -152,8 +152,8 @@ class SimulatedTable:
     may_be_cut_off = True
 
     def __init__(self, simulation: Simulation, region: str) -> None:
-        self._simulation, self.region = simulation, region
+        self._simulation, self._region = simulation, region
 
     def answer(self, request: Request, /) -> Any:
         """The answer to a request. Raises a LedgerError, as a table does."""
-        return self._simulation.answer(self.region, request)
+        return self._simulation.answer(self._region, request)

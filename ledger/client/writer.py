@@ -44,8 +44,8 @@ class Ledger:
     - client: a boto3 DynamoDB client; without it the ledger makes one with this library's
       time-outs, retries and pool. client="fast": it makes a `FastClient`, which takes a fraction of
       the CPU, or raises InvalidSettings, which names the reason against it. clients: by Region,
-      because another Region may decide a limited counter's change. A client of another Region than
-      the one that it stands for raises InvalidSettings.
+      because another Region may decide a limited counter's change. A client that asks
+      AWS in another Region than the one that it is given for raises InvalidSettings.
     - table, tables: anything that answers requests, such as a MemoryTable; tables by Region. If the
       settings have several `regions`, a limited counter needs `tables=`: with a `table=` that
       reaches no other Region, a call that needs rights from there raises OutOfReach.

@@ -15,8 +15,10 @@ import sys
 import threading
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import botocore
+from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
@@ -25,7 +27,8 @@ from botocore.session import Session, get_session
 from ledger.core.checks import is_url
 from ledger.core.clocks import PerProcess
 from ledger.core.errors import InvalidSettings, LedgerError, shown
-from ledger.tables.failures import DynamoDBClient, no_client, note_attempts
+from ledger.core.settings import Settings
+from ledger.tables.failures import DynamoDBClient, no_client, note_attempts, whose_blocks
 
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S, POOL = 2, 5, 50
 # HTTP requests of one call, the first included (mode "standard": 5xx, time-outs, throttling)
@@ -51,6 +54,15 @@ OPTIONS: Mapping[str, Any] = {
 # tenth of the client's CPU. It names botocore and this library, but not the machine, nor
 # AWS_SDK_UA_APP_ID. If you need either, pass a `client=` of your own.
 CONFIG = Config(**OPTIONS, user_agent=f"Botocore/{botocore.__version__} exact-counter")
+
+OF_AWS = (
+    ".amazonaws.com",
+    ".amazonaws.com.cn",
+    ".amazonaws.eu",
+    ".api.aws",
+    ".api.amazonwebservices.com.cn",
+)
+"""How the names of AWS's hosts end, by botocore's partitions.json."""
 
 _making_a_client = PerProcess(threading.Lock)
 
@@ -89,24 +101,44 @@ def _client_of_session(
         return _made(session, service, region, endpoint_url)
 
 
-def taken(clients: Mapping[str, Any] | None) -> dict[str, Any]:
+def taken(settings: Settings, clients: Mapping[str, Any] | None) -> dict[str, Any]:
     """The clients that a caller gave, by Region, each with `note_attempts`.
 
-    Raises InvalidSettings where one asks AWS in another Region than the one that it stands for.
+    Raises InvalidSettings where one asks AWS in another Region than the one that it is given for.
     """
-    for region, client in (clients or {}).items():
-        # a FastClient keeps what botocore calls meta to itself
-        meta = getattr(client, "_meta", None) or getattr(client, "meta", None)
-        theirs, url = getattr(meta, "region_name", None), getattr(meta, "endpoint_url", None)
-        # Elsewhere, such as at an engine on this computer, one client may serve all Regions.
-        if theirs != region and f".{theirs}." in str(url):
-            # Its writes would stand where the owner of their lane, or of their gate, does not look:
-            # two Regions would sell one seat.
-            raise InvalidSettings(
-                f"The client for {region} is one of {theirs} ({url}). Nothing was written. Make "
-                f"it with region_name={region!r}, or name its own Region in the Settings."
-            )
-    return {region: note_attempts(client) for region, client in (clients or {}).items()}
+    given = clients or {}
+    for region in settings.regions:
+        meta = _meta_of(given.get(region))
+        if meta is not None and meta.region_name != region:
+            _check_elsewhere(region, meta)
+    return {region: note_attempts(client) for region, client in given.items()}
+
+
+def _meta_of(client: Any) -> Any:
+    """botocore's `meta` of a client, also of a FastClient; None of anything else, which may be made
+    when it is first used.
+    """
+    if whose_blocks(client) == "a FastClient":
+        return client._meta
+    return client.meta if issubclass(type(client), BaseClient) else None
+
+
+def _check_elsewhere(region: str, meta: Any) -> None:
+    """Raises InvalidSettings where a client of another Region asks AWS.
+
+    Its writes would stand where the owner of their lane, or of their share of a limit, does not
+    look. An engine on this computer may serve all Regions, and so does what stands in AWS's place
+    in this process, such as moto.
+    """
+    from ledger.tables.fast_checks import is_answered_here  # which others need not import
+
+    host = urlsplit(meta.endpoint_url).hostname or ""
+    if host.endswith(OF_AWS) and not is_answered_here(meta.events):
+        raise InvalidSettings(
+            f"The client for {region} asks {meta.region_name} ({meta.endpoint_url}). So two "
+            "Regions would decide with the share of one, and oversell. Nothing was written. Make "
+            f"it for {region}, or name its own Region in the Settings."
+        )
 
 
 def not_made(endpoint_url: str | None, failure: BotoCoreError | ValueError) -> LedgerError:

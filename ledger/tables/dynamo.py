@@ -67,7 +67,7 @@ class DynamoTable:
             raise InvalidInput(
                 "A client is aiobotocore's. Nothing was written. Use AsyncLedger and AsyncReader."
             )
-        given: dict[str, DynamoDBClient] = taken(clients)
+        given: dict[str, DynamoDBClient] = taken(settings, clients)
         known = PerProcess(lambda: dict(given))
         here = region or settings.region
         make: Callable[[str, str | None], DynamoDBClient] = make_client
@@ -153,7 +153,8 @@ def table_of(
 ) -> Table:
     """The table that answers for these settings.
 
-    Raises InvalidInput, and InvalidSettings where a Region lacks one, or has another's.
+    Raises InvalidInput, and InvalidSettings where a Region lacks one, or has
+    another's client.
     """
     given = {"client": client, "clients": clients, "table": table, "tables": tables}
     names = [name for name, value in given.items() if value is not None]
@@ -165,7 +166,7 @@ def table_of(
         if given[name] is not None and not isinstance(given[name], Mapping):
             raise InvalidInput(f"{name} is a mapping by Region, not {shown(given[name])}.")
     if table is not None:
-        return check_table(table, settings.region)
+        return check_table(table)
     if isinstance(client, str):
         settings, client = replace(settings, client=client), None
     if tables is None:
@@ -176,26 +177,15 @@ def table_of(
             f"tables lacks {lacking} of regions={settings.regions!r}. Give one for each Region."
         )
     return ByRegion(
-        settings.region,
-        {region: check_table(tables[region], region) for region in settings.regions},
+        settings.region, {region: check_table(tables[region]) for region in settings.regions}
     )
 
 
-def check_table(table: Table, region: str) -> Table:
-    """`table` itself.
-
-    Raises InvalidInput for an object that answers no requests, and InvalidSettings for a table that
-    says that it is another Region's.
-    """
+def check_table(table: Table) -> Table:
+    """`table` itself; raises InvalidInput for an object that answers no requests."""
     if not callable(getattr(table, "answer", None)):
         raise InvalidInput(
             f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer(). "
             "Nothing was written. The name of a table goes into Settings(table=...)."
-        )
-    theirs = getattr(table, "region", region)
-    if isinstance(theirs, str) and theirs != region:
-        raise InvalidSettings(
-            f"The table for {region} is {theirs}'s. Nothing was written. Give that of {region}, or "
-            "name its own Region in the Settings."
         )
     return table

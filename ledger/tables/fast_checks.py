@@ -5,7 +5,7 @@ Rule 1: A setting of botocore's is followed or refused, before the first request
 Rule 2: What cannot be seen, because a newer botocore keeps its handlers elsewhere, is refused too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import Any
 from urllib.parse import urlsplit
@@ -92,6 +92,22 @@ def check_unobserved(events: Any) -> None:
         )
 
 
+def is_answered_here(events: Any) -> bool:
+    """Whether something in this process answers a client in AWS's place, as moto and botocore's
+    Stubber do.
+    """
+    try:
+        handlers = _handlers(events, ("before-call", "before-send"))
+    except AttributeError:  # a botocore that does not show them
+        return True
+    return any(
+        # moto's hook is there as soon as moto is imported, and enabled inside a mock
+        (_is_foreign(handler) and getattr(handler, "enabled", True))
+        or _named(handler).__module__ == "botocore.stub"
+        for handler in handlers
+    )
+
+
 def _replaced() -> Iterator[str]:
     for kind, names in WAY.items():
         for name in names:
@@ -108,17 +124,29 @@ def _is_botocores(function: object) -> bool:
 
 def _registered(events: Any) -> Iterator[str]:
     try:
-        handlers = getattr(events, "_emitter", events)._handlers
-        called = [
-            handler
-            for event in EVENTS
-            for handler in handlers.prefix_search(f"{event}.dynamodb.PutItem")
-        ]
+        handlers = _handlers(events, EVENTS)
     except AttributeError:
         yield "hooks that this botocore does not show"
         return
-    for handler in called:
-        function = getattr(handler, "func", handler)  # of a partial
-        named = function if hasattr(function, "__qualname__") else type(function)
-        if not f"{named.__module__}.".startswith(OWN):
-            yield f"the hook {named.__module__}.{named.__qualname__}"
+    for named in map(_named, filter(_is_foreign, handlers)):
+        yield f"the hook {named.__module__}.{named.__qualname__}"
+
+
+def _handlers(events: Any, names: Iterable[str]) -> list[Any]:
+    """Who handles these events; raises AttributeError where botocore keeps that elsewhere."""
+    registered = getattr(events, "_emitter", events)._handlers
+    return [
+        handler
+        for name in names
+        for handler in registered.prefix_search(f"{name}.dynamodb.PutItem")
+    ]
+
+
+def _is_foreign(handler: Any) -> bool:
+    return not f"{_named(handler).__module__}.".startswith(OWN)
+
+
+def _named(handler: Any) -> Any:
+    """What has the handler's module and name."""
+    function = getattr(handler, "func", handler)  # of a partial
+    return function if hasattr(function, "__qualname__") else type(function)

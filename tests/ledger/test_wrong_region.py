@@ -1,19 +1,21 @@
-"""A client, or a table, of another Region than the one that it stands for: two Regions would each
-decide with the rights of one, and oversell.
+"""A client of another Region than the one that it is given for: two Regions would decide with the
+share of one, and oversell.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import boto3
 import pytest
+from botocore.stub import Stubber
+from moto import mock_aws
 
 from compactor import Compactor
 from ledger import Ledger, Limit, Settings
-from ledger.aio import AsyncLedger
 from ledger.core.errors import InvalidSettings
 from ledger.tables.fast import FastClient
 from reader import Reader
-from simulator import Simulation
 from tests.ledger.scripted import SESSION
 
 HERE, THERE = REGIONS = ("eu-west-1", "us-east-1")
@@ -42,7 +44,7 @@ def test_a_client_of_another_region_is_refused(make: Callable[..., Any]) -> None
         lambda: Reader(SETTINGS, client=there),
         lambda: Compactor(SETTINGS, clients={HERE: here, THERE: here}),
     ):
-        with pytest.raises(InvalidSettings, match=r"is one of .*Nothing was written\. Make it"):
+        with pytest.raises(InvalidSettings, match=r"asks .*Nothing was written\. Make it for"):
             wrong()
     Ledger(SETTINGS, clients={HERE: here, THERE: there})
     Reader(SETTINGS, client=here)
@@ -56,16 +58,37 @@ def test_one_client_of_an_engine_may_serve_all_regions(make: Callable[..., Any])
     Reader(SETTINGS, client=make(THERE, "http://127.0.0.1:8000"))
 
 
-def test_a_table_of_another_region_is_refused() -> None:
-    world = Simulation(REGIONS)
-    here, there = world.table(HERE), world.table(THERE)
-    for wrong in (
-        lambda: Ledger(SETTINGS, table=there),
-        lambda: Ledger(SETTINGS, tables={HERE: there, THERE: here}),
-        lambda: AsyncLedger(SETTINGS, tables={HERE: here, THERE: here}),
-        lambda: Reader(SETTINGS, table=there),
-        lambda: Compactor(SETTINGS, tables={HERE: there, THERE: here}),
-    ):
-        with pytest.raises(InvalidSettings, match=r"The table for .*Nothing was written"):
-            wrong()
-    Ledger(SETTINGS, tables={HERE: here, THERE: there})
+HOSTS = [
+    "https://vpce-0a1b.dynamodb.us-east-1.vpce.amazonaws.com",
+    "https://dynamodb-fips.us-east-1.amazonaws.com",
+    "https://DynamoDB.US-EAST-1.api.aws",
+]
+
+
+def test_any_endpoint_of_aws_in_its_region_is_taken() -> None:
+    for url in HOSTS:
+        there = boto(THERE, url)
+        Ledger(replace(SETTINGS, region=THERE), client=there)
+        with pytest.raises(InvalidSettings, match=r"The client for eu-west-1 asks us-east-1"):
+            Ledger(SETTINGS, client=there)
+
+
+@mock_aws
+def test_what_stands_in_awss_place_may_serve_all_regions() -> None:
+    mocked: Any = boto3.client("dynamodb", THERE)
+    stubbed = boto(THERE)
+    emulated = boto(THERE, "http://dynamodb.us-east-1.localhost.localstack.cloud:4566")
+    with Stubber(stubbed):
+        for client in (mocked, stubbed, emulated):
+            Ledger(SETTINGS, client=client)
+            Compactor(SETTINGS, clients=dict.fromkeys(REGIONS, client))
+
+
+def test_a_client_that_is_no_client_yet_is_not_touched() -> None:
+    class Later:
+        def __getattr__(self, name: str) -> Any:
+            raise RuntimeError(f"{name} is asked before the first request")
+
+    lazy: Any = Later()
+    Ledger(SETTINGS, client=lazy)
+    Ledger(SETTINGS, clients={HERE: boto(HERE), "default": boto(HERE)})
