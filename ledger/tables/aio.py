@@ -116,7 +116,7 @@ class AsyncDynamoTable:
                     f"A client is {whose}, and cannot be awaited. Nothing was written. Give "
                     "aiobotocore's."
                 )
-        self._clients = taken(settings, given)
+        self._clients = taken(settings.regions, given)
         self._pause = pause
 
     async def open(self, stack: AsyncExitStack) -> None:

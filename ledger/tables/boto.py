@@ -13,7 +13,7 @@ import functools
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,7 +27,6 @@ from botocore.session import Session, get_session
 from ledger.core.checks import is_url
 from ledger.core.clocks import PerProcess
 from ledger.core.errors import InvalidSettings, LedgerError, shown
-from ledger.core.settings import Settings
 from ledger.tables.failures import DynamoDBClient, no_client, note_attempts, whose_blocks
 
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S, POOL = 2, 5, 50
@@ -101,13 +100,14 @@ def _client_of_session(
         return _made(session, service, region, endpoint_url)
 
 
-def taken(settings: Settings, clients: Mapping[str, Any] | None) -> dict[str, Any]:
+def taken(regions: Sequence[str], clients: Mapping[str, Any] | None) -> dict[str, Any]:
     """The clients that a caller gave, by Region, each with `note_attempts`.
 
-    Raises InvalidSettings where one asks AWS in another Region than the one that it is given for.
+    regions: those of the settings. Raises InvalidSettings where a client asks AWS in another Region
+    than the one that it is given for.
     """
     given = clients or {}
-    for region in settings.regions:
+    for region in regions:
         meta = _meta_of(given.get(region))
         if meta is not None and meta.region_name != region:
             _check_elsewhere(region, meta)

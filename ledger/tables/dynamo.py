@@ -67,7 +67,7 @@ class DynamoTable:
             raise InvalidInput(
                 "A client is aiobotocore's. Nothing was written. Use AsyncLedger and AsyncReader."
             )
-        given: dict[str, DynamoDBClient] = taken(settings, clients)
+        given: dict[str, DynamoDBClient] = taken(settings.regions, clients)
         known = PerProcess(lambda: dict(given))
         here = region or settings.region
         make: Callable[[str, str | None], DynamoDBClient] = make_client
