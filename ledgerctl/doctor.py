@@ -15,7 +15,7 @@ from rich.text import Text
 
 from compactor.lanes import by_lane
 from ledger.core.checks import to_ms
-from ledger.core.errors import PAGES, LedgerError, NotAllowed, TableMissing
+from ledger.core.errors import PAGES, LedgerError, TableMissing, is_denied
 from ledger.core.limit import Shape
 from ledger.core.requests import GetMany, KeyPage, Scan
 from ledger.core.settings import Settings
@@ -28,7 +28,7 @@ from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import DATA
 from ledgerctl.lanes import few_of
-from ledgerctl.permissions import ROLES, permissions, unseen
+from ledgerctl.permissions import ROLES, permissions, remedy_of
 from ledgerctl.shape import Finding, Level, judged
 
 LANES_MAX = 100
@@ -73,7 +73,7 @@ def doctor(call: Call) -> None:
 def _findings(call: Call) -> Iterator[Finding]:
     settings = call.settings
     home = call.ask(settings.region, "describe_table", TableName=settings.table)
-    if isinstance(home, LedgerError) and not _is_denied(home):
+    if isinstance(home, LedgerError) and not is_denied(home):
         raise home
     if not isinstance(home, LedgerError):
         yield _clock(call, home)
@@ -96,19 +96,14 @@ def _region(call: Call, region: str) -> Iterator[Finding]:
         if isinstance(answer, LedgerError):
             remedy = (
                 f"Use a role that may: it needs {operation}."
-                if _is_denied(answer)
-                else unseen(call, answer)
+                if is_denied(answer)
+                else remedy_of(call, answer)
             )
             yield Finding("warn", f"{region} {what}", f"not seen: {answer}", remedy)
         else:
             yield from judge(region, answer, single)
             if judge is shape.ttl_findings and call.settings.periods:
                 yield from shape.retiring_findings(region, answer)
-
-
-def _is_denied(error: LedgerError) -> bool:
-    """Whether the role lacks a right; credentials that are missing or unknown say nothing of it."""
-    return isinstance(error, NotAllowed) and error.is_denied
 
 
 def _clock(call: Call, answer: Any) -> Finding:
@@ -137,7 +132,7 @@ def _shape(call: Call, strong: bool) -> Finding:
     try:
         there = call.on_table(stored())
     except LedgerError as error:
-        if _is_denied(error):
+        if is_denied(error):
             remedy = (
                 "So nothing checks the settings: allow GetItem on the key `shape` "
                 f"({PAGES}docs/security.md#roles)."
@@ -193,7 +188,7 @@ def _lanes(call: Call) -> Iterator[Finding]:
         seen = every[:LANES_MAX]
         listed = call.table.answer(GetMany(tuple(map(directory.key_of, seen)), consistent=False))
     except LedgerError as error:
-        remedy = ROLES if _is_denied(error) else unseen(call, error)
+        remedy = ROLES if is_denied(error) else remedy_of(call, error)
         yield Finding("warn", LANES, f"not seen: {error}", remedy)
         return
     whole = page.last is None

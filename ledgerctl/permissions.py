@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ledger.core import items
-from ledger.core.errors import PAGES, LedgerError, NotAllowed, TableMissing
+from ledger.core.errors import PAGES, LedgerError, TableMissing, is_denied
 from ledger.core.values import Lane
 from ledger.gate import items as gates
 from ledgerctl.call import Call
@@ -67,14 +67,14 @@ def permissions(call: Call) -> Iterator[Finding]:
 
 
 def _finding(call: Call, what: str, action: str, answer: Any) -> Finding:
-    if isinstance(answer, NotAllowed) and answer.is_denied:
+    if is_denied(answer):
         return Finding("warn", what, f"no: AWS refuses {action}", ROLES)
     if isinstance(answer, LedgerError):
-        return Finding("fail", what, f"{action}: {answer}", unseen(call, answer))
+        return Finding("fail", what, f"{action}: {answer}", remedy_of(call, answer))
     return Finding("ok", what, f"AWS allows {action}")
 
 
-def unseen(call: Call, error: LedgerError) -> str:
+def remedy_of(call: Call, error: LedgerError) -> str:
     """What to do where a request failed, and the role is not the cause."""
     return meaning(error, call.where).remedy or "Correct that first."
 

@@ -253,6 +253,13 @@ class NotAllowed(TableError):
     """
 
 
+def is_denied(outcome: object) -> bool:
+    """Whether it is the error of a role that lacks a permission. Credentials that AWS does not
+    accept say nothing of a role, and no other request would do better with them.
+    """
+    return isinstance(outcome, NotAllowed) and outcome.is_denied
+
+
 class TableMissing(TableError):
     """There is no such table in this Region.
 

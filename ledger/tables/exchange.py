@@ -137,18 +137,11 @@ def _each(
     """
     chunks = _chunks(items, ask.STATEMENTS_MAX)
     answers = yield from flat([_batch(at, chunk, statement) for chunk in chunks])
-    refused = [i for i, answer in enumerate(answers) if _is_denied(answer)]
+    refused = [i for i, answer in enumerate(answers) if errors.is_denied(answer)]
     singles = yield from all_of([single(items[i]) for i in refused])
     for i, answer in zip(refused, singles, strict=True):
         answers[i] = running.outcome(answer)
     return tuple(answers)
-
-
-def _is_denied(answer: Outcome) -> bool:
-    """Whether the role lacks the right; with credentials that AWS does not accept no other request
-    would do better.
-    """
-    return isinstance(answer, errors.NotAllowed) and answer.is_denied
 
 
 def _batch(at: Endpoint, items: Sequence[Item], statement: ask.Statement) -> Sending[list[Outcome]]:
