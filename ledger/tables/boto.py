@@ -27,7 +27,7 @@ from botocore.session import Session, get_session
 from ledger.core.checks import is_url
 from ledger.core.clocks import PerProcess
 from ledger.core.errors import InvalidSettings, LedgerError, shown
-from ledger.tables.failures import DynamoDBClient, no_client, note_attempts, whose_blocks
+from ledger.tables.failures import DynamoDBClient, is_fast, no_client, note_attempts
 
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S, POOL = 2, 5, 50
 # HTTP requests of one call, the first included (mode "standard": 5xx, time-outs, throttling)
@@ -118,7 +118,7 @@ def _meta_of(client: Any) -> Any:
     """botocore's `meta` of a client, also of a FastClient; None of anything else, which may be made
     when it is first used.
     """
-    if whose_blocks(client) == "a FastClient":
+    if is_fast(client):
         return client._meta
     return client.meta if issubclass(type(client), BaseClient) else None
 

@@ -76,10 +76,14 @@ def is_async(client: object) -> bool:
     return any(kind.__name__ == "AioBaseClient" for kind in type(client).__mro__)
 
 
+def is_fast(client: object) -> bool:
+    # by name, because only who uses FastClient imports it
+    return any(kind.__name__ == "FastClient" for kind in type(client).__mro__)
+
+
 def whose_blocks(client: object) -> str:
     """Whose client it is, where its calls block; else ""."""
-    # by name, because only who uses FastClient imports it
-    if any(kind.__name__ == "FastClient" for kind in type(client).__mro__):
+    if is_fast(client):
         return "a FastClient"
     return "boto3's" if isinstance(client, BaseClient) and not is_async(client) else ""
 
