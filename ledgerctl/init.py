@@ -46,9 +46,8 @@ def init(call: Call, no_deletion_protection: Unprotected = False) -> None:
     failure.
 
     It turns point-in-time recovery on in every Region. It stores the Regions, LEDGER_LIMITS,
-    LEDGER_PERIODS and LEDGER_SHARDS in the table: from then on a process that
-    contradicts them is refused.
-    Run it again to add a Region, a limit, a period or the shards of a period to come.
+    LEDGER_PERIODS and LEDGER_SHARDS in the table: from then on a process that contradicts them is
+    refused. Run it again to add a Region, a limit, a period or the shards of a period to come.
     """
     home, name = call.settings.region, call.settings.table
     steps = Steps(call)
